@@ -240,6 +240,7 @@ PRIVATE = [
     "core/pictures/pictures.c",
     "core/pictures/exif.c",
     "core/pictures/xmp.c",
+    "core/pictures/unpack.c",
     "core/pictures/metadata.c",
     "core/pictures/placement.c",
     "core/pictures/decode.c",

@@ -14,7 +14,7 @@ import zlib
 
 from picture_codecs import from_ycc, jpeg_file, jpeg_segment, riff_chunk, to_ycc, webp_file  # noqa: F401
 from picture_tags import (ASCII, BYTE, LONG, ORIENTATION, RATIONAL, SHORT, SIGNED_RATIONAL, SUB_IFD_EXIF,  # noqa: F401
-                          SUB_IFD_GPS, UNDEFINED, exif, exif_entries, gpano, gps_entries, icc, ifd, tiff_head, xmp)
+                          SUB_IFD_GPS, UNDEFINED, exif, exif_entries, gpano, gps_entries, icc, ifd, raw_profile, tiff_head, xmp)
 
 CODES = {"?": "?", "u1": "B", "u2": "H", "f2": "e", "f4": "f", "f8": "d"}
 FULL = {"?": 1, "u1": 255, "u2": 65535, "f2": 1.0, "f4": 1.0, "f8": 1.0}
@@ -309,8 +309,8 @@ def _tiff_decoded(samples, photometric, bits):
 
 def tiff(picture=None, photometric=None, bits=None, order="II", tile=None, rows_per_strip=4,
          compression=NO_COMPRESSION, predictor=1, planar=1, orientation=1, extra=None, exif_inner=None, gps=None,
-         xmp_packet=None, icc_profile=None, alpha=2, size=(13, 9)):
-    """A TIFF. picture: samples as the file has them, "u1", "u2" or "f4", their bits below 8 where bits says so.
+         xmp_packet=None, icc_profile=None, alpha=2, size=(13, 9), big=False):
+    """A TIFF; big: a BigTIFF. picture: samples as the file has them, "u1", "u2" or "f4", their bits below 8 where bits says so.
 
     photometric: of the channels where None; tile: (width, height), multiples of 16; alpha: 1 multiplied in, 2 not;
     exif_inner: tags of the EXIF IFD; gps: (latitude, longitude[, altitude]); extra: more tags of the first IFD."""
@@ -326,9 +326,9 @@ def tiff(picture=None, photometric=None, bits=None, order="II", tile=None, rows_
     planes = [range(n)] if planar == 1 else [[c] for c in range(n)]
     parts = [TIFF_PACKERS[compression](_tiff_rows(samples, rectangle, channels, bits, mark, predictor))
              for channels in planes for rectangle in rectangles]
-    body, places = b"", []
+    body, places, begin = b"", [], len(tiff_head(order, 0, big))
     for part in parts:
-        places.append(8 + len(body))
+        places.append(begin + len(body))
         body += part + b"\0" * (len(part) % 2)
     entries = {256: samples.width, 257: samples.height, 258: [bits] * n, 259: compression, 262: photometric, 277: n,
                284: planar, 339: [3 if samples.kind == "f4" else 1] * n}
@@ -347,8 +347,8 @@ def tiff(picture=None, photometric=None, bits=None, order="II", tile=None, rows_
     if icc_profile is not None:
         entries[34675] = icc_profile
     entries.update(exif_entries(inner=exif_inner, gps=gps, first=extra))
-    first = 8 + len(body)
-    return made(tiff_head(order, first) + body + ifd(entries, order, first),
+    first = begin + len(body)
+    return made(tiff_head(order, first, big) + body + ifd(entries, order, first, wide=big),
                 _tiff_decoded(samples, photometric, bits), orientation)
 
 
@@ -453,6 +453,7 @@ def _every_tiff():
                             tiff(samples, photometric, bits, order, tile, compression=compression, planar=planar)
         for n in range(1, 9):
             yield "turned%d_%s.tif" % (n, order), tiff(order=order, orientation=n)
+            yield "turned%d_big_%s.tif" % (n, order), tiff(order=order, orientation=n, big=True)
         for name, compression, predictor, kind in (("lzw", LZW, 1, "u1"), ("packbits", PACKBITS, 1, "u1"),
                                                    ("difference8", DEFLATE, 2, "u1"), ("difference16", LZW, 2, "u2"),
                                                    ("differencef", DEFLATE, 3, "f4")):

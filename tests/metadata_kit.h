@@ -1,5 +1,5 @@
 /* tests/metadata_kit.h -- files that say something beside their pixels, written for tests: TIFF structures of either
-   byte order, in JPEG, PNG and WebP. They have no pixels. */
+   byte order, classic and BigTIFF, in JPEG, PNG and WebP. They have no pixels. */
 #ifndef GPST_METADATA_KIT_H
 #define GPST_METADATA_KIT_H
 
@@ -10,9 +10,11 @@ typedef struct blob {
     size_t bytes;
     size_t entry; /* where the next entry of a directory goes */
     bool big;     /* the highest byte of a number is the first */
+    bool wide;    /* BigTIFF */
 } blob;
 
-enum { BYTE = 1, ASCII = 2, SHORT = 3, LONG = 4, RATIONAL = 5, UNDEFINED = 7, SIGNED_SHORT = 8, IFD = 13 };
+enum { BYTE = 1, ASCII = 2, SHORT = 3, LONG = 4, RATIONAL = 5, UNDEFINED = 7, SIGNED_SHORT = 8,
+       SIGNED_RATIONAL = 10, IFD = 13, LONG8 = 16, IFD8 = 18 };
 
 enum {
     ORIENTATION = 0x112,
@@ -22,6 +24,7 @@ enum {
     EXIF_POINTER = 0x8769,
     GPS_POINTER = 0x8825,
     DATE_ORIGINAL = 0x9003,
+    DATE_DIGITIZED = 0x9004,
     OFFSET_ORIGINAL = 0x9011,
     SUBSECOND_ORIGINAL = 0x9291
 };
@@ -41,7 +44,7 @@ static inline void blob_fill(blob* self, size_t bytes) {
     self->bytes += bytes;
 }
 
-static inline void blob_set(blob* self, size_t at, uint32_t n_bytes, uint32_t value) {
+static inline void blob_set(blob* self, size_t at, uint32_t n_bytes, uint64_t value) {
     assert_true(at + n_bytes <= sizeof self->data);
     for (uint32_t i = 0; i < n_bytes; i++)
         self->data[at + i] = (uint8_t)(value >> 8 * (self->big ? n_bytes - 1 - i : i));
@@ -55,7 +58,7 @@ static inline uint32_t blob_get(const blob* self, size_t at, uint32_t n_bytes) {
     return value;
 }
 
-static inline void blob_number(blob* self, uint32_t n_bytes, uint32_t value) {
+static inline void blob_number(blob* self, uint32_t n_bytes, uint64_t value) {
     blob_fill(self, n_bytes);
     blob_set(self, self->bytes - n_bytes, n_bytes, value);
 }
@@ -65,36 +68,49 @@ static inline void blob_number(blob* self, uint32_t n_bytes, uint32_t value) {
 static inline void tiff_begin(blob* self, bool big) {
     self->bytes = 0;
     self->big = big;
+    self->wide = false;
     blob_put(self, big ? "MM" : "II", 2);
     blob_number(self, 2, 42);
     blob_number(self, 4, 8);
 }
 
+static inline void bigtiff_begin(blob* self, bool big) {
+    self->bytes = 0;
+    self->big = big;
+    self->wide = true;
+    blob_put(self, big ? "MM" : "II", 2);
+    blob_number(self, 2, 43);
+    blob_number(self, 4, big ? 0x80000 : 8); /* bytes of an offset, and two of nothing */
+    blob_number(self, 8, 16);
+}
+
+static inline uint32_t tiff_word(const blob* self) { return self->wide ? 8 : 4; }
+
 /* A directory of n entries at the end; where it lies. */
 static inline uint32_t tiff_directory(blob* self, uint32_t n) {
     const size_t at = self->bytes;
-    blob_number(self, 2, n);
+    blob_number(self, self->wide ? 8 : 2, n);
     self->entry = self->bytes;
-    blob_fill(self, 12 * (size_t)n + 4);
+    blob_fill(self, (self->wide ? 20 : 12) * (size_t)n + tiff_word(self));
     return (uint32_t)at;
 }
 
 /* The next entry of the directory; where its values of that many bytes go. */
 static inline size_t tiff_entry(blob* self, uint32_t tag, uint32_t type, uint32_t count, size_t bytes) {
-    const size_t entry = self->entry;
-    self->entry += 12;
+    const size_t entry = self->entry, value = entry + 4 + tiff_word(self);
+    self->entry += 4 + 2 * tiff_word(self);
     blob_set(self, entry, 2, tag);
     blob_set(self, entry + 2, 2, type);
-    blob_set(self, entry + 4, 4, count);
-    if (bytes <= 4)
-        return entry + 8;
-    blob_set(self, entry + 8, 4, (uint32_t)self->bytes);
+    blob_set(self, entry + 4, tiff_word(self), count);
+    if (bytes <= tiff_word(self))
+        return value;
+    blob_set(self, value, tiff_word(self), self->bytes);
     blob_fill(self, bytes + bytes % 2);
     return self->bytes - bytes - bytes % 2;
 }
 
 static inline void tiff_number(blob* self, uint32_t tag, uint32_t type, uint32_t value) {
-    const uint32_t bytes = type == BYTE ? 1 : type == SHORT ? 2 : 4;
+    const uint32_t bytes = type == BYTE ? 1 : type == SHORT ? 2 : type == LONG8 || type == IFD8 ? 8 : 4;
     blob_set(self, tiff_entry(self, tag, type, 1, bytes), bytes, value);
 }
 
@@ -114,7 +130,7 @@ static inline void tiff_rationals(blob* self, uint32_t tag, const gpst_rational*
     }
 }
 
-/* Where the entry of that tag lies in the directory at that offset. */
+/* Where the entry of that tag lies in the directory of a classic one at that offset. */
 static inline size_t tiff_find(const blob* self, size_t directory, uint32_t tag) {
     for (uint32_t i = 0; i < blob_get(self, directory, 2); i++)
         if (blob_get(self, directory + 2 + 12 * (size_t)i, 2) == tag)
@@ -166,6 +182,55 @@ static inline void png_chunk(blob* self, const char* name, const void* data, siz
     blob_put(self, name, 4);
     blob_put(self, data, bytes);
     blob_number(self, 4, 0);
+}
+
+/* What ImageMagick writes: digits in lines. */
+static inline void raw_profile(blob* self, const char* name, const void* data, size_t bytes) {
+    char text[64];
+    self->bytes = 0;
+    blob_put(self, text, (size_t)snprintf(text, sizeof text, "\n%s\n%8u", name, (unsigned)bytes));
+    for (size_t i = 0; i < bytes; i++) {
+        if (i % 36 == 0)
+            blob_put(self, "\n", 1);
+        blob_put(self, text, (size_t)snprintf(text, sizeof text, "%02x", ((const uint8_t*)data)[i]));
+    }
+    blob_put(self, "\n", 1);
+}
+
+/* zlib's format, in blocks that are stored as they are. */
+static inline void zlib_stored(blob* self, const void* data, size_t bytes) {
+    uint32_t low = 1, high = 0;
+    blob_put(self, "\x78\x01", 2);
+    for (size_t at = 0; at < bytes || bytes == 0;) {
+        const size_t n = bytes - at < 1000 ? bytes - at : 1000;
+        const uint8_t head[5] = {at + n == bytes, (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)~n, (uint8_t)(~n >> 8)};
+        blob_put(self, head, 5);
+        blob_put(self, (const uint8_t*)data + at, n);
+        at += n;
+    }
+    for (size_t i = 0; i < bytes; i++)
+        low = (low + ((const uint8_t*)data)[i]) % 65521, high = (high + low) % 65521;
+    const uint8_t sum[4] = {(uint8_t)(high >> 8), (uint8_t)high, (uint8_t)(low >> 8), (uint8_t)low};
+    blob_put(self, sum, 4);
+}
+
+/* A text of one of PNG's three kinds, packed or not (tEXt never is, zTXt always). */
+static inline void png_text(blob* self, const char* kind, const char* keyword, bool is_packed, const void* data,
+                            size_t bytes) {
+    static blob text;
+    text.bytes = 0;
+    blob_put(&text, keyword, strlen(keyword) + 1);
+    if (strcmp(kind, "iTXt") == 0) {
+        blob_put(&text, is_packed ? "\1" : "\0", 1);
+        blob_put(&text, "\0de\0w", 6);
+    } else if (is_packed) {
+        blob_put(&text, "", 1);
+    }
+    if (is_packed)
+        zlib_stored(&text, data, bytes);
+    else
+        blob_put(&text, data, bytes);
+    png_chunk(self, kind, text.data, text.bytes);
 }
 
 static inline void webp_begin(blob* self) {
@@ -233,6 +298,8 @@ static inline void expect_metadata(const gpst_metadata* got, const gpst_metadata
     assert_int_equal(got->crop_left, wanted->crop_left);
     assert_int_equal(got->crop_top, wanted->crop_top);
     assert_true(got->heading == wanted->heading && got->pitch == wanted->pitch && got->roll == wanted->roll);
+    assert_string_equal(got->gpano_fault, wanted->gpano_fault);
+    assert_string_equal(got->note, wanted->note);
 }
 
 #endif

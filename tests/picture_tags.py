@@ -4,7 +4,7 @@ Needs only the standard library. make_pictures.py gives all of it on.
 """
 import struct
 
-BYTE, ASCII, SHORT, LONG, RATIONAL, UNDEFINED, SIGNED_RATIONAL = 1, 2, 3, 4, 5, 7, 10
+BYTE, ASCII, SHORT, LONG, RATIONAL, UNDEFINED, SIGNED_RATIONAL, IFD8 = 1, 2, 3, 4, 5, 7, 10, 18
 ORIENTATION, SUB_IFD_EXIF, SUB_IFD_GPS = 0x0112, 0x8769, 0x8825
 NAMESPACES = {
     "GPano": "http://ns.google.com/photos/1.0/panorama/",
@@ -47,30 +47,32 @@ def _packed(mark, kind, values):
     return len(values), struct.pack("%s%d%s" % (mark, len(flat), code), *flat)
 
 
-def ifd(entries, order="II", at=8, following=0):
-    """An IFD that lies at that offset, its long values and its own IFDs behind it.
+def ifd(entries, order="II", at=8, following=0, wide=False):
+    """An IFD that lies at that offset, its long values and its own IFDs behind it; wide: BigTIFF's.
 
     entries: tag -> value; a dict is an IFD of its own; (type, values) names the type, also a wrong one."""
     mark = "<" if order == "II" else ">"
+    head, word, room = ("Q", "Q", 8) if wide else ("H", "I", 4)
     table, behind = b"", b""
-    begin = at + 2 + 12 * len(entries) + 4
+    begin = at + struct.calcsize(mark + head) + (4 + 2 * room) * len(entries) + room
     for tag, value in sorted(entries.items()):
         if isinstance(value, dict):
-            kind, count, data = LONG, 1, struct.pack(mark + "I", begin + len(behind))
-            behind += ifd(value, order, begin + len(behind))
+            kind, count, data = IFD8 if wide else LONG, 1, struct.pack(mark + word, begin + len(behind))
+            behind += ifd(value, order, begin + len(behind), wide=wide)
         else:
             kind, values = _typed(value)
             count, data = _packed(mark, kind, values)
-        if len(data) > 4:
+        if len(data) > room:
             data, place = data + b"\0" * (len(data) % 2), begin + len(behind)
-            behind, data = behind + data, struct.pack(mark + "I", place)
-        table += struct.pack(mark + "HHI", tag, kind, count) + data.ljust(4, b"\0")
-    return struct.pack(mark + "H", len(entries)) + table + struct.pack(mark + "I", following) + behind
+            behind, data = behind + data, struct.pack(mark + word, place)
+        table += struct.pack(mark + "HH" + word, tag, kind, count) + data.ljust(room, b"\0")
+    return struct.pack(mark + head, len(entries)) + table + struct.pack(mark + word, following) + behind
 
 
-def tiff_head(order="II", first=8):
+def tiff_head(order="II", first=8, wide=False):
     mark = "<" if order == "II" else ">"
-    return order.encode("ascii") + struct.pack(mark + "HI", 42, first)
+    return order.encode("ascii") + (struct.pack(mark + "HHHQ", 43, 8, 0, first) if wide else
+                                    struct.pack(mark + "HI", 42, first))
 
 
 def _degrees(value):
@@ -109,9 +111,17 @@ def exif_entries(orientation=None, make=None, model=None, taken=None, focal_mm=N
     return entries
 
 
-def exif(order="II", **named):
+def exif(order="II", wide=False, **named):
     """An EXIF block, a TIFF without pixels, of exif_entries' arguments."""
-    return tiff_head(order) + ifd(exif_entries(**named), order)
+    first = len(tiff_head(order, 0, wide))
+    return tiff_head(order, first, wide) + ifd(exif_entries(**named), order, first, wide=wide)
+
+
+def raw_profile(name, data):
+    """The text of a PNG in which ImageMagick keeps a profile: hex digits in lines."""
+    digits = data.hex().encode("ascii")
+    return b"\n%s\n%8d\n" % (name.encode("ascii"), len(data)) + \
+        b"".join(digits[at:at + 72] + b"\n" for at in range(0, len(digits), 72))
 
 
 # ---- XMP ---------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ sys.dont_write_bytecode = True  # the tree stays as it was
 from cli_kit import BLUE, GREEN, RED, WHITE, Case, directions, gpustage, has_format, main, pixel, read_gray_png, read_npy, read_pnm  # noqa: E402
 import make_pictures as make  # noqa: E402
 
+SPHERE = {"GPano:ProjectionType": "equirectangular"}
 MADE_OF = {"jpg": make.jpeg, "png": make.png, "tif": make.tiff, "webp": make.webp}
 TAKEN, PLACE = "2024:05:06 07:08:09", (48.25, -16.5, -12.5)
 DATE, OFFSET, FOCAL, PLANE_X, UNIT, GPS, EXIF = 0x9003, 0x9011, 0x920A, 0xA20E, 0xA210, 0x8825, 0x8769
@@ -127,6 +128,21 @@ class Metadata(Case):
                 else:
                     self.assertNotEqual(kept, turned, (kind, orientation))
 
+    def test_orientations_of_bigtiff_and_xmp(self):
+        """BigTIFF as a file and as the EXIF of others; in XMP alone."""
+        for orientation in (2, 3, 6, 8):
+            xmp = make.xmp({"tiff:Orientation": orientation})
+            for order in ("II", "MM"):
+                block = make.exif(order, wide=True, orientation=orientation)
+                for name, made in (("a.tif", make.tiff(order=order, big=True, orientation=orientation)),
+                                   ("b.tif", make.tiff(order=order, big=True, xmp_packet=xmp)),
+                                   ("c.tif", make.tiff(order=order, xmp_packet=xmp)),
+                                   ("d.png", make.png(exif_block=block)), ("e.png", make.png(xmp_packet=xmp)),
+                                   ("f.webp", make.webp(exif_block=block)), ("g.webp", make.webp(xmp_packet=xmp))):
+                    upright = made.picture.turned(orientation)
+                    self.assertEqual(self.tensor(self.write(name, made.data), (upright.width, upright.height)),
+                                     upright.values, (name, orientation, order))
+
     def test_masks_are_turned(self):
         mask = make.Picture(256, 128, 1, "u1", [255 if x < 64 else 0 for _ in range(128) for x in range(256)])
         self.write("upright.png", make.png(mask, color=0).data)
@@ -158,6 +174,91 @@ class Metadata(Case):
             self.assertEqual({pixel(behind, x, y) for x in range(33) for y in range(33)}, {(0, 0, 0)})
             self.assertEqual(list(self.remarks()), ["placed"])
             self.assertEqual(self.remarks()["placed"]["count"], 1)
+
+    def test_where_a_png_keeps_it(self):
+        """As ImageMagick 6 writes it, and other ways: packed in every way that zlib has, or not."""
+        whole = panorama()
+        front = make.Picture(128, 64, 3, "u1", [v for y in range(32, 96) for x in range(64, 192) for v in whole.pixel(x, y)])
+        xmp = make.gpano(128, 64, full=(256, 128), at=(64, 32), PoseHeadingDegrees=90)
+        exif = make.exif("MM", taken=TAKEN)
+
+        def packed(data, level=9, strategy=make.zlib.Z_DEFAULT_STRATEGY):
+            packer = make.zlib.compressobj(level, make.zlib.DEFLATED, 15, 9, strategy)
+            return packer.compress(data) + packer.flush()
+
+        raw = b"Raw profile type %s\0"
+        raw_xmp, raw_exif = make.raw_profile("xmp", xmp), make.raw_profile("exif", b"Exif\0\0" + exif)
+        places = {
+            "zTXt": [(b"zTXt", raw % b"xmp" + b"\0" + packed(raw_xmp)), (b"zTXt", raw % b"exif" + b"\0" + packed(raw_exif))],
+            "tEXt": [(b"tEXt", raw % b"xmp" + raw_xmp), (b"tEXt", raw % b"exif" + raw_exif)],
+            "APP1": [(b"zTXt", raw % b"APP1" + b"\0" + packed(make.raw_profile("APP1", block)))
+                     for block in (b"http://ns.adobe.com/xap/1.0/\0" + xmp, b"Exif\0\0" + exif)],
+            "fixed": [(b"iTXt", b"XML:com.adobe.xmp\0\1\0\0\0" + packed(xmp, 9, make.zlib.Z_FIXED)),
+                      (b"eXIf", b"Exif\0\0" + exif)],
+            "stored": [(b"iTXt", b"XML:com.adobe.xmp\0\1\0en\0\0" + packed(xmp, 0)), (b"eXIf", exif)],
+            "letters": [(b"zTXt", b"XML:com.adobe.xmp\0\0" + packed(xmp, 9, make.zlib.Z_HUFFMAN_ONLY)), (b"eXIf", exif)]}
+        for name, chunks in places.items():
+            source = self.write("front.png", make.png(front, chunks=chunks).data)
+            self.reproject(source, name, "--format", "png", "--filter", "nearest")
+            self.assertEqual(sorted(self.remarks()), ["placed", "pose"], name)
+            self.assertEqual(bytes(read_exif(blocks_of(self.read(name, "front_v00.png"))[0])[1][DATE][1]),
+                             TAKEN.encode() + b"\0", name)
+        damaged = bytearray(places["zTXt"][0][1])
+        damaged[-1] ^= 1
+        self.reproject(self.write("front.png", make.png(front, chunks=[(b"zTXt", bytes(damaged))]).data), "damaged")
+        self.assertEqual(self.remarks()["metadata_not_read"]["text"], "not read: XMP")
+
+    def test_gpano_is_used_or_said(self):
+        """All of it or nothing, in one line; a pose of 90 degrees turns the views."""
+        size = {"GPano:FullPanoWidthPixels": 256, "GPano:FullPanoHeightPixels": 128,
+                "GPano:CroppedAreaImageWidthPixels": 256, "GPano:CroppedAreaImageHeightPixels": 128,
+                "GPano:CroppedAreaLeftPixels": 0, "GPano:CroppedAreaTopPixels": 0}
+        pose = {"GPano:PoseHeadingDegrees": 90}
+        used = [dict(SPHERE, **pose), dict(SPHERE, **size, **pose), dict(size, **pose), pose,
+                {"GPano:ProjectionType": " Equirectangular ", **pose}, {"GPano:PoseHeadingDegrees": 450},
+                {"GPano:PoseHeadingDegrees": "9.0E1"}, {"GPano:PoseHeadingDegrees": "-270"}]
+        ignored = {'PosePitchDegrees="20,0" is not a number': {"GPano:PosePitchDegrees": "20,0"},
+                   'PoseRollDegrees="20??" is not a number': {"GPano:PoseRollDegrees": "20\u00b0"},
+                   'CroppedAreaLeftPixels="-3" is no number of pixels': {"GPano:CroppedAreaLeftPixels": -3},
+                   "256x128 at 3,0 does not fit into 256x128": {"GPano:CroppedAreaLeftPixels": 3},
+                   "FullPanoHeightPixels is missing or 0": {"GPano:FullPanoHeightPixels": 0}}
+        for properties in used:
+            source = self.write("a.png", make.png(panorama(), xmp_packet=make.xmp(properties)).data)
+            self.reproject(source, "used", "--format", "ppm")
+            self.assertEqual([pixel(read_pnm(self.path("used", "a_v%02d.ppm" % view)), 16, 16) for view in (1, 2)],
+                             [RED, GREEN], properties)
+            self.assertEqual(list(self.remarks()), ["pose"], properties)
+        for fault, properties in ignored.items():
+            source = self.write("a.png", make.png(panorama(), xmp_packet=make.xmp({**SPHERE, **size, **pose, **properties})).data)
+            self.reproject(source, "ignored", "--format", "ppm")
+            self.assertEqual(pixel(read_pnm(self.path("ignored", "a_v00.ppm")), 16, 16), RED, fault)
+            self.assertEqual(list(self.remarks()), ["gpano_ignored"], fault)
+            self.assertEqual(self.remarks()["gpano_ignored"]["text"],
+                             "GPano is ignored: %s: taken for a whole sphere" % fault)
+        self.reproject(self.write("a.png", make.png(panorama(), xmp_packet=make.xmp(SPHERE)).data), "nothing")
+        self.assertEqual(self.remarks(), {})
+
+    def test_bigtiff_says_all(self):
+        for order in ("II", "MM"):
+            made = make.tiff(panorama(), order=order, big=True, xmp_packet=make.xmp({"GPano:PoseHeadingDegrees": 90}),
+                             icc_profile=make.icc(), extra=make.exif_entries(taken=TAKEN, gps=PLACE))
+            source = self.write("a.tif", made.data)
+            self.reproject(source, "out", "--format", "tif")
+            block, icc = blocks_of(self.read("out", "a_v01.tif"))
+            first, exif, gps = read_exif(block)
+            self.assertEqual((bytes(exif[DATE][1]), bytes(gps[1][1]), icc), (TAKEN.encode() + b"\0", b"N\0", make.icc()))
+            self.assertEqual(list(self.remarks()), ["pose"])
+            thumbnail = make.tiff(order=order, big=True, extra={254: (make.LONG, [1])})
+            outcome = self.reproject(self.write("a.tif", thumbnail.data), "thumbnail", status=1)
+            self.assertIn("TIFF (a thumbnail first)", outcome.err)
+
+    def test_what_is_dropped_is_said(self):
+        ways = {"GPS position": make.exif_entries(gps=PLACE), "date": make.exif_entries(taken="6 May 2024")}
+        ways["GPS position"][make.SUB_IFD_GPS][2] = [(48, 0), (15, 1), (0, 1)]
+        for said, entries in ways.items():
+            source = self.write("a.tif", make.tiff(panorama(), extra=entries).data)
+            self.reproject(source, "out")
+            self.assertEqual(self.remarks()["metadata_not_read"]["text"], "not read: " + said)
 
     def test_the_mask_of_a_part(self):
         """Of the part's size or the sphere's: the same, and what is behind the part is not kept."""

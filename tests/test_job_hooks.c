@@ -16,6 +16,7 @@ typedef struct job {
     gpst_format mask_format;
     gpst_result named;
     gpst_report report;
+    gpst_warp* warp;
 } job;
 
 static void open_job(job* self) {
@@ -374,6 +375,66 @@ static void test_what_views_take(void** state) {
     close_job(&self);
 }
 
+/* ---- metadata ------------------------------------------------------------------------------------------ */
+
+#define DATE "2024:05:06 07:08:09"
+
+static gpst_result decode_dated(void* user_data, gpst_task* task) {
+    job* const self = (job*)user_data;
+    gpst_image shape = GPST_ZERO, picture;
+    shape.width = WIDTH, shape.height = HEIGHT, shape.format = GPST_FORMAT_RGB;
+    const gpst_result result = gpst_task_set_picture(task, 0, 0, &shape, &picture);
+    if (!GPST_FAILED(result))
+        memcpy(picture.data, self->pixels, sizeof self->pixels);
+    return result;
+}
+
+/* Behind the decoder the file says something else. */
+static gpst_result mask_and_forget(void* user_data, gpst_task* task) {
+    memset((void*)(uintptr_t)task->item->file_data, 'x', task->item->file_bytes);
+    return own_mask(user_data, task);
+}
+
+static gpst_result encode_dated(void* user_data, gpst_task* task, const gpst_image* picture, const char* path) {
+    job* const self = (job*)user_data;
+    uint8_t exif[GPST_EXIF_MOST_BYTES];
+    size_t bytes = sizeof exif;
+    gpst_metadata metadata;
+    void* room = NULL;
+    (void)picture;
+    gpst_result result = gpst_view_exif(self->warp, task->picture_index, task->item, exif, &bytes);
+    if (!GPST_FAILED(result))
+        result = gpst_metadata_read(exif, bytes, &metadata);
+    if (!GPST_FAILED(result) && strcmp(metadata.date, DATE) == 0)
+        __atomic_fetch_add(&self->n_beside, 1, __ATOMIC_RELAXED);
+    if (!GPST_FAILED(result))
+        result = gpst_task_encoded(task, 1, &room);
+    return GPST_FAILED(result) ? result : gpst_task_emit(task, path, 1);
+}
+
+static void test_metadata_are_read_once(void** state) {
+    static const char exif[] = "II*\0\10\0\0\0\1\0\x32\1\2\0\x14\0\0\0\x1a\0\0\0\0\0\0\0" DATE;
+    static job self;
+    (void)state;
+    open_job(&self);
+    for (uint32_t n = 0; n < N_FRAMES; n++) {
+        FILE* const stream = fopen(self.frames[n], "wb");
+        assert_non_null(stream);
+        assert_int_equal(fwrite(exif, 1, sizeof exif, stream), sizeof exif);
+        assert_int_equal(fclose(stream), 0);
+    }
+    gpst_reproject_desc desc = views_of(&self);
+    assert_int_equal(gpst_reproject_warp(&desc, &self.warp), GPST_OK);
+    desc.hooks.decode = decode_dated;
+    desc.hooks.mask = mask_and_forget;
+    desc.hooks.encode = encode_dated;
+    desc.hooks.extension = "one";
+    assert_int_equal(gpst_reproject_files(&desc, &self.report), GPST_OK);
+    assert_int_equal(self.n_beside, N_FRAMES * N_VIEWS);
+    gpst_warp_destroy(self.warp);
+    close_job(&self);
+}
+
 int main(void) {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_names),
@@ -382,6 +443,7 @@ int main(void) {
         cmocka_unit_test(test_masks_that_are_refused),
         cmocka_unit_test(test_what_a_job_takes),
         cmocka_unit_test(test_what_views_take),
+        cmocka_unit_test(test_metadata_are_read_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -70,9 +70,13 @@ static void put_gps(blob* self, const gpst_gps* gps) {
 static size_t first_at, exif_at, gps_at;
 
 /* A block that says all; a TIFF file has XMP and ICC in it. */
-static void put_all(blob* self, bool big, bool is_file) {
+static void put_all(blob* self, bool big, bool wide, bool is_file) {
     const gpst_metadata all = all_exif();
-    tiff_begin(self, big);
+    if (wide)
+        bigtiff_begin(self, big);
+    else
+        tiff_begin(self, big);
+    const uint32_t word = tiff_word(self), pointer = wide ? IFD8 : LONG;
     first_at = tiff_directory(self, is_file ? 6 : 4);
     tiff_number(self, ORIENTATION, SHORT, all.orientation);
     tiff_text(self, DATE, "2020:01:02 03:04:05");
@@ -80,44 +84,80 @@ static void put_all(blob* self, bool big, bool is_file) {
         tiff_bytes(self, XMP, BYTE, all_xmp, strlen(all_xmp));
         tiff_bytes(self, ICC, UNDEFINED, all_icc, sizeof all_icc);
     }
-    const size_t pointers = self->entry;
-    tiff_number(self, EXIF_POINTER, LONG, 0);
-    tiff_number(self, GPS_POINTER, LONG, 0);
+    const size_t exif_pointer = tiff_entry(self, EXIF_POINTER, pointer, 1, word);
+    const size_t gps_pointer = tiff_entry(self, GPS_POINTER, pointer, 1, word);
     exif_at = tiff_directory(self, 3);
     tiff_text(self, DATE_ORIGINAL, all.date);
     tiff_text(self, OFFSET_ORIGINAL, all.date_offset);
     tiff_text(self, SUBSECOND_ORIGINAL, all.subsecond);
     gps_at = self->bytes;
     put_gps(self, &all.gps);
-    blob_set(self, pointers + 8, 4, (uint32_t)exif_at);
-    blob_set(self, pointers + 20, 4, (uint32_t)gps_at);
+    blob_set(self, exif_pointer, word, exif_at);
+    blob_set(self, gps_pointer, word, gps_at);
 }
 
-enum { IN_JPEG, IN_PNG, IN_WEBP, IN_TIFF, N_CONTAINERS };
+/* Where PNG keeps EXIF and XMP: the kind of text, its keyword, what the block begins with, and how it is packed. */
+typedef struct png_place {
+    const char *chunk, *exif, *xmp;
+    bool is_packed, is_raw, has_names;
+} png_place;
 
-static void put_file(int container, bool big) {
-    put_all(&exif_blob, big, container == IN_TIFF);
+static const png_place png_places[] = {
+    {"iTXt", NULL, "XML:com.adobe.xmp", false, false, false}, /* EXIF in eXIf */
+    {"iTXt", NULL, "XML:com.adobe.xmp", true, false, true},
+    {"tEXt", NULL, "XML:com.adobe.xmp", false, false, false},
+    {"zTXt", NULL, "XML:com.adobe.xmp", true, false, true},
+    {"tEXt", "Raw profile type exif", "Raw profile type xmp", false, true, true},
+    {"zTXt", "Raw profile type exif", "Raw profile type xmp", true, true, false},
+    {"iTXt", "Raw profile type exif", "Raw profile type xmp", true, true, true},
+    {"tEXt", "Raw profile type APP1", "Raw profile type APP1", false, true, true},
+    {"zTXt", "Raw profile type APP1", "Raw profile type APP1", true, true, true},
+};
+
+enum { IN_JPEG, IN_WEBP, IN_TIFF, IN_PNG, N_CONTAINERS = IN_PNG + (int)(sizeof png_places / sizeof png_places[0]) };
+
+static void put_png_part(const png_place* place, const char* keyword, const char* name, size_t name_bytes,
+                         const void* data, size_t bytes) {
+    static blob block, digits;
+    block.bytes = 0;
+    blob_put(&block, name, place->has_names ? name_bytes : 0);
+    blob_put(&block, data, bytes);
+    if (!keyword) {
+        png_chunk(&file, "eXIf", block.data, block.bytes);
+        return;
+    }
+    raw_profile(&digits, "a name", block.data, block.bytes);
+    png_text(&file, place->chunk, keyword, place->is_packed, place->is_raw ? digits.data : block.data,
+             place->is_raw ? digits.bytes : block.bytes);
+}
+
+static void put_png(const png_place* place) {
+    png_begin(&file);
+    png_chunk(&file, "IHDR", "\0\0\0\1\0\0\0\1\10\0\0\0", 13);
+    put_png_part(place, place->xmp, "http://ns.adobe.com/xap/1.0/", place->is_raw ? 29 : 0, all_xmp, strlen(all_xmp));
+    put_png_part(place, place->exif, "Exif\0", 6, exif_blob.data, exif_blob.bytes);
+}
+
+static void put_file_of(int container, bool big, bool wide) {
+    put_all(&exif_blob, big, wide, container == IN_TIFF);
     if (container == IN_JPEG) {
         jpeg_begin(&file);
         jpeg_exif(&file, &exif_blob);
         jpeg_xmp(&file, all_xmp);
         jpeg_icc(&file, 1, 1, all_icc, sizeof all_icc);
-    } else if (container == IN_PNG) {
-        char text[2048];
-        const int used = snprintf(text, sizeof text, "XML:com.adobe.xmp%c%c%cde%cw%c%s", 0, 0, 0, 0, 0, all_xmp);
-        png_begin(&file);
-        png_chunk(&file, "IHDR", "\0\0\0\1\0\0\0\1\10\0\0\0", 13);
-        png_chunk(&file, "iTXt", text, (size_t)used);
-        png_chunk(&file, "eXIf", exif_blob.data, exif_blob.bytes);
     } else if (container == IN_WEBP) {
         webp_begin(&file);
         webp_chunk(&file, "ICCP", all_icc, sizeof all_icc);
         webp_chunk(&file, "EXIF", exif_blob.data, exif_blob.bytes);
         webp_chunk(&file, "XMP ", all_xmp, strlen(all_xmp));
-    } else {
+    } else if (container == IN_TIFF) {
         file = exif_blob;
+    } else {
+        put_png(&png_places[container - IN_PNG]);
     }
 }
+
+static void put_file(int container, bool big) { put_file_of(container, big, false); }
 
 static size_t read_icc(uint8_t* out, size_t room) {
     size_t needed = 0, bytes = room;
@@ -127,16 +167,17 @@ static size_t read_icc(uint8_t* out, size_t room) {
     return bytes;
 }
 
+/* Every reader, of every place where a file may keep what it reads, of every head of a TIFF structure. */
 static void every_field_of_every_file(void** state) {
     const gpst_metadata all = all_of_it();
     (void)state;
-    for (int i = 0; i < 2 * N_CONTAINERS; i++) {
+    for (int i = 0; i < 4 * N_CONTAINERS; i++) {
         uint8_t icc[64];
-        put_file(i / 2, i % 2 == 1);
+        put_file_of(i / 4, i & 1, i & 2);
         const gpst_metadata metadata = read_blob(&file);
         expect_metadata(&metadata, &all);
         const size_t bytes = read_icc(icc, sizeof icc);
-        assert_int_equal(bytes, i / 2 == IN_PNG ? 0 : sizeof all_icc);
+        assert_int_equal(bytes, i / 4 >= IN_PNG ? 0 : sizeof all_icc);
         assert_memory_equal(icc, all_icc, bytes);
     }
 }
@@ -172,8 +213,8 @@ static void expect_part(const gpst_metadata* got, const gpst_metadata* all) {
 static void every_beginning_of_a_file(void** state) {
     const gpst_metadata all = all_of_it();
     (void)state;
-    for (int i = 0; i < 2 * N_CONTAINERS; i++) {
-        put_file(i / 2, i % 2 == 1);
+    for (int i = 0; i < 4 * N_CONTAINERS; i++) {
+        put_file_of(i / 4, i & 1, i & 2);
         for (size_t bytes = 0; bytes < file.bytes; bytes++) {
             const gpst_metadata metadata = read_bytes(file.data, bytes);
             expect_part(&metadata, &all);
@@ -194,6 +235,7 @@ static void orientations(void** state) {
                 tiff_number(&file, ORIENTATION, t < 3 ? types[t] : SHORT, value);
                 blob_set(&file, 12, 2, types[t]);
                 assert_int_equal(read_blob(&file).orientation, t < 3 && value >= 1 && value <= 8 ? value : 0);
+                assert_string_equal(read_blob(&file).note, t >= 3 || value == 9 ? "not read: orientation" : "");
                 blob_set(&file, 14, 4, 0); /* none of them */
                 assert_int_equal(read_blob(&file).orientation, 0);
             }
@@ -233,6 +275,20 @@ static void lose(gpst_metadata* all, int what) {
         memset(gps, 0, sizeof *gps);
 }
 
+/* What is said of each, where the tag is there. */
+static const char* const said_of[] = {
+    "orientation", "", "the date's zone", "", "GPS position", "GPS altitude", "the altitude's sign", "GPS time",
+    "GPS date", ""};
+
+static void expect_left(const gpst_metadata* all, int lost, bool is_there) {
+    gpst_metadata left = *all;
+    const gpst_metadata metadata = read_blob(&file);
+    lose(&left, lost);
+    if (said_of[lost][0] && (is_there || lost == NO_PLACE)) /* half a position is none */
+        snprintf(left.note, sizeof left.note, "not read: %s", said_of[lost]);
+    expect_metadata(&metadata, &left);
+}
+
 /* An entry that is not as it should be counts as not there, and no other with it. */
 static void entries_that_are_wrong(void** state) {
     static const struct {
@@ -245,19 +301,17 @@ static void entries_that_are_wrong(void** state) {
                 {0, EXIF_POINTER, NO_DATE}, {0, GPS_POINTER, NO_GPS}};
     static const struct {
         uint32_t at, n_bytes, value;
-    } faults[] = {{0, 2, 0xc000}, {2, 2, 0}, {2, 2, UNDEFINED}, {2, 2, 10}, {2, 2, 12}, {2, 2, 65535}, {4, 4, 0},
+    } faults[] = {{0, 2, 0xc000}, {2, 2, 0}, {2, 2, UNDEFINED}, {2, 2, 9}, {2, 2, 12}, {2, 2, 65535}, {4, 4, 0},
                   {4, 4, 0x20000000}, {4, 4, 0x40000001}, {4, 4, 0x80000003}, {4, 4, 0xffffffff}};
     (void)state;
     for (size_t t = 0; t < sizeof tags / sizeof tags[0]; t++)
         for (size_t f = 0; f < 2 * sizeof faults / sizeof faults[0]; f++) {
-            gpst_metadata left = all_of_it();
+            const gpst_metadata all = all_of_it();
             put_file(IN_TIFF, f % 2 == 1);
             const size_t directory = tags[t].directory == 0 ? first_at : tags[t].directory == 1 ? exif_at : gps_at;
             blob_set(&file, tiff_find(&file, directory, tags[t].tag) + faults[f / 2].at, faults[f / 2].n_bytes,
                      faults[f / 2].value);
-            lose(&left, tags[t].lost);
-            const gpst_metadata metadata = read_blob(&file);
-            expect_metadata(&metadata, &left);
+            expect_left(&all, tags[t].lost, f / 2 > 0);
         }
 }
 
@@ -275,15 +329,13 @@ static void offsets_that_are_wrong(void** state) {
     (void)state;
     for (size_t t = 0; t < sizeof tags / sizeof tags[0]; t++)
         for (int i = 0; i < 10; i++) {
-            gpst_metadata left = all_of_it();
+            const gpst_metadata all = all_of_it();
             put_file(IN_TIFF, i % 2 == 1);
             const uint32_t end = (uint32_t)file.bytes;
             const uint32_t offsets[5] = {end - tags[t].bytes + 1, end, end + 1, 0x7fffffff, 0xffffffff};
             const size_t directory = tags[t].directory == 0 ? first_at : tags[t].directory == 1 ? exif_at : gps_at;
             blob_set(&file, tiff_find(&file, directory, tags[t].tag) + 8, 4, offsets[i / 2]);
-            lose(&left, tags[t].lost);
-            const gpst_metadata metadata = read_blob(&file);
-            expect_metadata(&metadata, &left);
+            expect_left(&all, tags[t].lost, true);
         }
 }
 
@@ -316,25 +368,114 @@ static void directories_that_are_wrong(void** state) {
     }
 }
 
-/* Each rational in turn is divided by 0; there is one more or one fewer. */
+/* Each rational in turn is divided by 0; there is one too many. */
 static void rationals_that_are_wrong(void** state) {
     static const uint32_t tags[] = {2, 4, 7, 6};
     static const int lost[] = {NO_PLACE, NO_PLACE, NO_TIME, NO_ALTITUDE};
+    const gpst_metadata all = all_of_it();
     (void)state;
     for (int i = 0; i < 10; i++) {
-        gpst_metadata left = all_of_it();
         put_file(IN_TIFF, false);
-        const size_t at = blob_get(&file, tiff_find(&file, gps_at, tags[i / 3]) + 8, 4);
-        blob_set(&file, at + 8 * (size_t)(i % 3) + 4, 4, 0);
-        lose(&left, lost[i / 3]);
-        gpst_metadata metadata = read_blob(&file);
-        expect_metadata(&metadata, &left);
-        for (uint32_t more = 0; more < 2; more++) {
-            put_file(IN_TIFF, true);
-            blob_set(&file, tiff_find(&file, gps_at, tags[i / 3]) + 4, 4, (i < 9 ? 2 : 0) + 2 * more);
-            metadata = read_blob(&file);
-            expect_metadata(&metadata, &left);
+        const size_t at = blob_get(&file, tiff_find(&file, gps_at, tags[i / 3]) + 8, 4) + 8 * (size_t)(i % 3);
+        if (blob_get(&file, at, 4) == 0)
+            blob_set(&file, at, 4, 1); /* 0/0 is 0 */
+        blob_set(&file, at + 4, 4, 0);
+        expect_left(&all, lost[i / 3], true);
+        put_file(IN_TIFF, true);
+        blob_set(&file, tiff_find(&file, gps_at, tags[i / 3]) + 4, 4, i < 9 ? 4 : 2);
+        expect_left(&all, lost[i / 3], true);
+    }
+}
+
+/* ---- what cameras and programs write otherwise -------------------------------------------------------------- */
+
+typedef struct gps_way {
+    uint32_t type, n; /* of latitude, longitude and time */
+    int32_t values[6];
+    gpst_rational read[3];
+    const char *refs, *read_refs, *note;
+} gps_way;
+
+/* Of all heads: the same values as latitude, longitude and time. "": there is no position. */
+static void ways_of_positions(void** state) {
+    static const gps_way ways[] = {
+        {RATIONAL, 3, {47, 1, 30, 1, 15, 10}, {{47, 1}, {30, 1}, {15, 10}}, "NE", "NE", ""},
+        {SIGNED_RATIONAL, 3, {47, 1, 30, 1, 15, 10}, {{47, 1}, {30, 1}, {15, 10}}, "NE", "NE", ""},
+        {SIGNED_RATIONAL, 3, {-47, 1, 30, 1, 15, 10}, {{47, 1}, {30, 1}, {15, 10}}, "NE", "SW", ""},
+        {SIGNED_RATIONAL, 3, {47, -1, -30, 1, -15, -10}, {{47, 1}, {30, 1}, {15, 10}}, "SW", "SW", ""},
+        {RATIONAL, 3, {47, 1, 30, 1, 0, 0}, {{47, 1}, {30, 1}, {0, 1}}, "NE", "NE", ""},
+        {RATIONAL, 3, {47, 1, 0, 0, 0, 0}, {{47, 1}, {0, 1}, {0, 1}}, "NE", "NE", ""},
+        {RATIONAL, 2, {47, 1, 305, 10}, {{47, 1}, {305, 10}, {0, 1}}, "NE", "NE", ""},
+        {RATIONAL, 1, {475125, 10000}, {{475125, 10000}, {0, 1}, {0, 1}}, "NE", "NE", ""},
+        {RATIONAL, 3, {47, 1, 30, 1, 15, 10}, {{47, 1}, {30, 1}, {15, 10}}, "nw", "NW", ""},
+        {RATIONAL, 3, {0, 0, 0, 0, 0, 0}, {{0, 0}, {0, 0}, {0, 0}}, "NE", "", ""}, /* a camera that does not know */
+        {RATIONAL, 3, {0, 0, 30, 1, 0, 0}, {{0, 0}, {0, 0}, {0, 0}}, "NE", "", "not read: GPS position, GPS time"},
+        {RATIONAL, 3, {47, 1, 30, 0, 0, 0}, {{0, 0}, {0, 0}, {0, 0}}, "NE", "", "not read: GPS position, GPS time"},
+        {LONG, 3, {47, 30, 15, 0}, {{0, 0}, {0, 0}, {0, 0}}, "NE", "", "not read: GPS position, GPS time"},
+        {RATIONAL, 3, {47, 1, 30, 1, 15, 10}, {{47, 1}, {30, 1}, {15, 10}}, "?E", "", "not read: GPS position"},
+    };
+    (void)state;
+    for (size_t i = 0; i < 4 * sizeof ways / sizeof ways[0]; i++) {
+        const gps_way* const way = &ways[i / 4];
+        static const gpst_rational none[3];
+        const bool negative = way->type == SIGNED_RATIONAL && strcmp(way->read_refs, "SW") == 0;
+        if (i & 1)
+            bigtiff_begin(&file, i & 2);
+        else
+            tiff_begin(&file, i & 2);
+        (void)tiff_directory(&file, 1);
+        blob_set(&file, tiff_entry(&file, GPS_POINTER, LONG, 1, 4), 4, file.bytes);
+        (void)tiff_directory(&file, negative ? 4 : 5);
+        for (uint32_t tag = 1; tag < (negative ? 5 : 6); tag++) {
+            const char letter[2] = {way->refs[tag / 2 % 2], 0};
+            if (tag % 2 == 1 && tag < 5) {
+                tiff_text(&file, tag, letter);
+                continue;
+            }
+            const uint32_t each = way->type == LONG ? 1 : 2;
+            const size_t at = tiff_entry(&file, tag == 5 ? 7 : tag, way->type, way->n, 4 * each * (size_t)way->n);
+            for (uint32_t k = 0; k < each * way->n; k++)
+                blob_set(&file, at + 4 * (size_t)k, 4, (uint32_t)way->values[k]);
         }
+        const gpst_metadata got = read_blob(&file);
+        const gpst_rational* const position = way->read_refs[0] ? way->read : none;
+        assert_string_equal(got.note, way->note);
+        assert_int_equal(got.gps.latitude_ref, way->read_refs[0]);
+        assert_int_equal(got.gps.longitude_ref, way->read_refs[0] ? way->read_refs[1] : 0);
+        assert_true(same_rationals(got.gps.latitude, position, 3) && same_rationals(got.gps.longitude, position, 3));
+        assert_int_equal(got.gps.has_time, !negative && way->read[0].denominator > 0);
+        assert_true(same_rationals(got.gps.time, negative ? none : way->read, 3));
+    }
+}
+
+static void ways_of_altitudes(void** state) {
+    static const struct {
+        uint32_t type;
+        int32_t value, by;
+        uint32_t ref;
+        bool read, below;
+        const char* note;
+    } ways[] = {{RATIONAL, 125, 10, 0, true, false, ""}, {RATIONAL, 125, 10, 1, true, true, ""},
+                {SIGNED_RATIONAL, 125, 10, 0, true, false, ""}, {SIGNED_RATIONAL, -125, 10, 0, true, true, ""},
+                {SIGNED_RATIONAL, 125, -10, 1, true, true, ""}, {RATIONAL, 0, 0, 0, false, false, ""},
+                {RATIONAL, 125, 0, 0, false, false, "not read: GPS altitude"},
+                {RATIONAL, 125, 10, 4, true, false, "not read: the altitude's sign"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+        tiff_begin(&file, i % 2 == 1);
+        (void)tiff_directory(&file, 1);
+        blob_set(&file, tiff_entry(&file, GPS_POINTER, LONG, 1, 4), 4, file.bytes);
+        (void)tiff_directory(&file, 2);
+        tiff_number(&file, 5, BYTE, ways[i].ref);
+        const size_t at = tiff_entry(&file, 6, ways[i].type, 1, 8);
+        blob_set(&file, at, 4, (uint32_t)ways[i].value);
+        blob_set(&file, at + 4, 4, (uint32_t)ways[i].by);
+        const gpst_metadata got = read_blob(&file);
+        const gpst_rational wanted = ratio(ways[i].read ? 125 : 0, ways[i].read ? 10 : 0);
+        assert_true(same_rationals(&got.gps.altitude, &wanted, 1));
+        assert_int_equal(got.gps.has_altitude, ways[i].read);
+        assert_int_equal(got.gps.is_below_sea, ways[i].below);
+        assert_string_equal(got.note, ways[i].note);
     }
 }
 
@@ -356,42 +497,64 @@ static void letters_of_a_place(void** state) {
         put_file(IN_TIFF, false);
         file.data[tiff_find(&file, gps_at, i < 256 ? 1 : 3) + 8] = (uint8_t)i;
         const gpst_gps gps = read_blob(&file).gps;
-        const bool is_one = i < 256 ? i == 'N' || i == 'S' : i == 256 + 'E' || i == 256 + 'W';
-        assert_int_equal(gps.latitude_ref, !is_one ? 0 : i < 256 ? (int)i : 'S');
-        assert_int_equal(gps.longitude_ref, !is_one ? 0 : i < 256 ? 'W' : (int)i - 256);
+        const int c = (int)(i % 256), upper = c >= 'a' && c <= 'z' ? c - 32 : c;
+        const bool is_one = i < 256 ? upper == 'N' || upper == 'S' : upper == 'E' || upper == 'W';
+        assert_int_equal(gps.latitude_ref, !is_one ? 0 : i < 256 ? upper : 'S');
+        assert_int_equal(gps.longitude_ref, !is_one ? 0 : i < 256 ? 'W' : upper);
     }
 }
 
 typedef struct form {
-    const char* text;
-    const char* read;
+    const char *text, *read;
+    bool is_said; /* where nothing is read */
 } form;
 
+/* A directory of EXIF with these texts in the tags of a date: when it was taken, or digitised. */
+static void put_dates(bool big, bool digitised, const char* date, const char* zone, const char* subsecond) {
+    tiff_begin(&file, big);
+    (void)tiff_directory(&file, 1);
+    tiff_number(&file, EXIF_POINTER, LONG, (uint32_t)file.bytes);
+    (void)tiff_directory(&file, 3);
+    tiff_text(&file, DATE_ORIGINAL + (uint32_t)digitised, date);
+    tiff_text(&file, OFFSET_ORIGINAL + (uint32_t)digitised, zone);
+    tiff_text(&file, SUBSECOND_ORIGINAL + (uint32_t)digitised, subsecond);
+}
+
 static void forms_of_text(void** state) {
-    static const form dates[] = {{"2024:05:06 07:08:0", ""}, {"2024-05-06 07:08:09", ""}, {"    :  :     :  :  ", ""},
-                                 {"0000:00:00 00:00:00", ""}, {"2024:05:06 07:08:09Z", ""},
-                                 {"2024:05:06T07:08:09", ""}, {"", ""},
-                                 {"2024:05:06 07:08:0x", ""}, {"9999:99:99 99:99:99", "9999:99:99 99:99:99"}};
-    static const form offsets[] = {{"+14:00", "+14:00"}, {"-00:45", "-00:45"}, {"14:00", ""}, {"Z", ""},
-                                   {"*14:00", ""}, {"+1400", ""}, {"+14:000", ""}, {"   :  ", ""}};
-    static const form subseconds[] = {{"1", "1"}, {"007", "007"}, {"12 ", "12"}, {"1234567890", "123456789"},
-                                      {" 1", ""}, {"", ""}, {"1.5", "1"}, {"-1", ""}};
+    static const form dates[] = {
+        {"2024:05:06 07:08:09", "2024:05:06 07:08:09", false}, {"2024-05-06 07:08:09", "2024:05:06 07:08:09", false},
+        {"2024/05/06 07:08:09", "2024:05:06 07:08:09", false}, {"2024:05:06T07:08:09", "2024:05:06 07:08:09", false},
+        {"2024:05:06 07:08:09  ", "2024:05:06 07:08:09", false}, {"9999:99:99 99:99:99", "9999:99:99 99:99:99", false},
+        {"    :  :     :  :  ", "", false}, {"0000:00:00 00:00:00", "", false}, {"0000:00:00 12:00:00", "", false},
+        {"", "", false}, {"0", "", false}, {"2024:05:06 07:08:0", "", true}, {"2024:05:06 07:08:0x", "", true},
+        {"2024:05:06", "", true}, {"2024:05:06 07:08:09 noon", "", true}, {"6 May 2024", "", true},
+        {"2024:05:06 07:08:09 and so on, longer than any", "", true}};
+    static const form offsets[] = {{"+14:00", "+14:00", false}, {"-00:45", "-00:45", false}, {"Z", "+00:00", false},
+                                   {"-1430", "-14:30", false}, {"+02", "+02:00", false}, {"   :  ", "", false},
+                                   {"", "", false}, {"14:00", "", true}, {"*14:00", "", true}, {"+14:000", "", true},
+                                   {"+1", "", true}, {"+", "", false}};
+    static const form subseconds[] = {{"1", "1", false}, {"007", "007", false}, {"12 ", "12", false},
+                                      {"1234567890", "123456789", false}, {" 1", "", false}, {"", "", false},
+                                      {"1.5", "1", false}, {"-1", "", false}};
+    const char* const date = "2024:05:06 07:08:09";
     (void)state;
-    for (int i = 0; i < 8; i++) {
-        const char* const date = "2024:05:06 07:08:09";
-        for (int which = 0; which < 3; which++) {
-            tiff_begin(&file, which == 1);
-            (void)tiff_directory(&file, 1);
-            tiff_number(&file, EXIF_POINTER, LONG, (uint32_t)file.bytes);
-            (void)tiff_directory(&file, 3);
-            tiff_text(&file, DATE_ORIGINAL, which == 0 ? dates[i].text : date);
-            tiff_text(&file, OFFSET_ORIGINAL, which == 1 ? offsets[i].text : "+01:00");
-            tiff_text(&file, SUBSECOND_ORIGINAL, which == 2 ? subseconds[i].text : "5");
-            const gpst_metadata got = read_blob(&file);
-            assert_string_equal(got.date, which == 0 ? dates[i].read : date);
-            assert_string_equal(got.date_offset, which == 1 ? offsets[i].read : got.date[0] ? "+01:00" : "");
-            assert_string_equal(got.subsecond, which == 2 ? subseconds[i].read : got.date[0] ? "5" : "");
-        }
+    for (size_t i = 0; i < 2 * sizeof dates / sizeof dates[0]; i++) {
+        const form* const one = &dates[i / 2];
+        put_dates(i % 2 == 1, i % 2 == 1, one->text, "+01:00", "5");
+        assert_string_equal(read_blob(&file).date, one->read);
+        assert_string_equal(read_blob(&file).date_offset, one->read[0] ? "+01:00" : "");
+        assert_string_equal(read_blob(&file).subsecond, one->read[0] ? "5" : "");
+        assert_string_equal(read_blob(&file).note, one->is_said ? "not read: date" : "");
+    }
+    for (size_t i = 0; i < sizeof offsets / sizeof offsets[0]; i++) {
+        put_dates(i % 2 == 1, i % 2 == 1, date, offsets[i].text, "5");
+        assert_string_equal(read_blob(&file).date, date);
+        assert_string_equal(read_blob(&file).date_offset, offsets[i].read);
+        assert_string_equal(read_blob(&file).note, offsets[i].is_said ? "not read: the date's zone" : "");
+    }
+    for (size_t i = 0; i < sizeof subseconds / sizeof subseconds[0]; i++) {
+        put_dates(i % 2 == 1, i % 2 == 1, date, "", subseconds[i].text);
+        assert_string_equal(read_blob(&file).subsecond, subseconds[i].read);
     }
     tiff_begin(&file, false);
     (void)tiff_directory(&file, 1);
@@ -399,6 +562,23 @@ static void forms_of_text(void** state) {
     assert_string_equal(read_blob(&file).date, "2024:05:06 07:08:09");
     blob_set(&file, 14, 4, 18); /* what follows is not its own */
     assert_string_equal(read_blob(&file).date, "");
+}
+
+/* What is in the date itself counts where no tag of its own says it. */
+static void zones_in_dates(void** state) {
+    static const char* const dates[][4] = {
+        {"2024:05:06 07:08:09Z", "", "+00:00", ""}, {"2024-05-06T07:08:09.25+02:00", "", "+02:00", "25"},
+        {"2024:05:06 07:08:09 -0330", "", "-03:30", ""}, {"2024:05:06 07:08:09.125", "+01:00", "+01:00", "125"},
+        {"2024:05:06 07:08:09+02:00", "+01:00", "+01:00", ""}};
+    (void)state;
+    for (size_t i = 0; i < sizeof dates / sizeof dates[0]; i++) {
+        put_dates(false, i % 2 == 0, dates[i][0], dates[i][1], "");
+        const gpst_metadata got = read_blob(&file);
+        assert_string_equal(got.date, "2024:05:06 07:08:09");
+        assert_string_equal(got.date_offset, dates[i][2]);
+        assert_string_equal(got.subsecond, dates[i][3]);
+        assert_string_equal(got.note, "");
+    }
 }
 
 /* libtiff says so of its pointers. */
@@ -421,7 +601,8 @@ int main(void) {
         cmocka_unit_test(offsets_that_are_wrong),    cmocka_unit_test(directories_that_are_wrong),
         cmocka_unit_test(rationals_that_are_wrong),  cmocka_unit_test(below_the_sea),
         cmocka_unit_test(letters_of_a_place),        cmocka_unit_test(forms_of_text),
-        cmocka_unit_test(pointers_of_type_ifd),
+        cmocka_unit_test(pointers_of_type_ifd),      cmocka_unit_test(ways_of_positions),
+        cmocka_unit_test(ways_of_altitudes),         cmocka_unit_test(zones_in_dates),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

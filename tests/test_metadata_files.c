@@ -1,8 +1,6 @@
-/* tests/test_metadata_files.c -- where JPEG, PNG, TIFF and WebP files keep EXIF, XMP and ICC, which of several counts,
-   and how GPano may be written. */
+/* tests/test_metadata_files.c -- where JPEG, PNG, TIFF and WebP files keep EXIF, XMP and ICC, and which of several
+   counts. */
 #include "metadata_kit.h"
-
-#include <math.h>
 
 #define URI "\"http://ns.google.com/photos/1.0/panorama/\""
 #define NAMESPACE "xmlns:GPano=" URI " "
@@ -19,126 +17,6 @@ static const blob* orientation_of(uint32_t value) {
     static blob exif;
     put_orientation(&exif, value);
     return &exif;
-}
-
-/* ---- GPano ----------------------------------------------------------------------------------------------- */
-
-static gpst_metadata read_xmp(const char* xmp) {
-    webp_begin(&file);
-    webp_chunk(&file, "XMP ", xmp, strlen(xmp));
-    return read_blob(&file);
-}
-
-/* Packets that say a sphere of 8000 pixels that was taken towards 12.5 degrees. */
-static void forms_that_are_read(void** state) {
-    static const char* const packets[] = {
-        "<rdf:Description " NAMESPACE "GPano:ProjectionType=\"equirectangular\" GPano:FullPanoWidthPixels=\"8000\" "
-        "GPano:PoseHeadingDegrees=\"12.5\"/>",
-        "<rdf:Description GPano:ProjectionType='equirectangular' GPano:FullPanoWidthPixels = '8000'\r\n"
-        "\tGPano:PoseHeadingDegrees\n=\t\"12.5\" xmlns:GPano\n = " URI "/>",
-        "<rdf:Description " NAMESPACE "><GPano:ProjectionType>equirectangular</GPano:ProjectionType>"
-        "<GPano:FullPanoWidthPixels>\n 8000\t</GPano:FullPanoWidthPixels>"
-        "<GPano:PoseHeadingDegrees rdf:datatype='x'>12.5</GPano:PoseHeadingDegrees></rdf:Description>",
-        "<d xmlns:GPano='http://else.where/' xmlns:p='http://ns.google.com/photos/1.0/panorama/' "
-        "GPano:ProjectionType='cylindrical' p:ProjectionType='equirectangular' GPano:FullPanoWidthPixels='1' "
-        "p:FullPanoWidthPixels='8000'><p:PoseHeadingDegrees>12.5</p:PoseHeadingDegrees></d>",
-        /* names that end as one does, and begin as one does */
-        "<d " NAMESPACE "xGPano:ProjectionType='cylindrical' GPano:ProjectionTypes='cubic' >"
-        "<GPano:ProjectionTypes>cubic</GPano:ProjectionTypes><yGPano:ProjectionType>cubic</yGPano:ProjectionType>"
-        "<GPano:PoseHeadingDegreesOf>99</GPano:PoseHeadingDegreesOf><GPano:FullPanoWidthPixels.>1<"
-        "/GPano:FullPanoWidthPixels.><GPano:ProjectionType>equirectangular</GPano:ProjectionType>"
-        "<GPano:FullPanoWidthPixels>8000</GPano:FullPanoWidthPixels>"
-        "<GPano:PoseHeadingDegrees>12.5</GPano:PoseHeadingDegrees></d>",
-        /* the first of two */
-        "<d xmlns:GPan='GPano' xmlns:=" URI " " NAMESPACE "GPano:ProjectionType='equirectangular' "
-        "GPano:ProjectionType='cubic' GPano:PoseHeadingDegrees='12.5' GPano:FullPanoWidthPixels='8000' "
-        "GPano:FullPanoWidthPixels='9'/>",
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof packets / sizeof packets[0]; i++) {
-        gpst_metadata wanted = GPST_ZERO;
-        const gpst_metadata metadata = read_xmp(packets[i]);
-        strcpy(wanted.projection, "equirectangular");
-        wanted.has_sphere = true;
-        wanted.full_width = 8000;
-        wanted.heading = 12.5;
-        expect_metadata(&metadata, &wanted);
-    }
-}
-
-static void forms_that_say_nothing(void** state) {
-    static const char* const packets[] = {
-        "", " ", "xmlns:", "xmlns:GPano", "xmlns:GPano=", "xmlns:GPano=\"", NAMESPACE, "<d GPano:ProjectionType='a'/>",
-        "<d xmlns:GPano='http://ns.google.com/photos/1.0/panorama' GPano:ProjectionType='a'/>",
-        "<d xmlns:=" URI " :ProjectionType='a'/>",
-        "<d xmlns:a2345678901234567890123456789012=" URI " a2345678901234567890123456789012:ProjectionType='a'/>",
-        NAMESPACE "GPano:ProjectionType", NAMESPACE " GPano:ProjectionType=", NAMESPACE " GPano:ProjectionType=\"open",
-        NAMESPACE " GPano:ProjectionType=bare ", NAMESPACE " GPano:ProjectionType=''",
-        NAMESPACE "<GPano:ProjectionType", NAMESPACE "<GPano:ProjectionType>", NAMESPACE "<GPano:ProjectionType>open",
-        NAMESPACE "<GPano:ProjectionType/>x<", NAMESPACE "<GPano:ProjectionType a='b' />x<",
-        NAMESPACE "<GPano:ProjectionType></GPano:ProjectionType>",
-        NAMESPACE "<GPano:ProjectionType> \n </GPano:ProjectionType>",
-    };
-    const gpst_metadata nothing = GPST_ZERO;
-    (void)state;
-    for (size_t i = 0; i < sizeof packets / sizeof packets[0]; i++) {
-        const gpst_metadata metadata = read_xmp(packets[i]);
-        expect_metadata(&metadata, &nothing);
-    }
-    const gpst_metadata longest = read_xmp("<d xmlns:a234567890123456789012345678901=" URI
-                                           " a234567890123456789012345678901:ProjectionType='a'/>");
-    assert_string_equal(longest.projection, "a");
-}
-
-static void projections(void** state) {
-    static const char* const texts[][2] = {{"cylindrical", "cylindrical"}, {"Equirectangular", "Equirectangular"},
-                                           {"equirectangular ", "equirectangular "}, {"a\xc3\xa4\x7f\nz", "a????z"},
-                                           {"equirectangular, or the longest name of all",
-                                            "equirectangular, or the longest"}};
-    (void)state;
-    for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
-        char packet[256];
-        snprintf(packet, sizeof packet, NAMESPACE "GPano:ProjectionType=\"%s\" GPano:PosePitchDegrees=\"1\"/>",
-                 texts[i][0]);
-        const gpst_metadata metadata = read_xmp(packet);
-        assert_string_equal(metadata.projection, texts[i][1]);
-        assert_false(metadata.has_sphere);
-        assert_true(metadata.pitch == 1.0);
-    }
-}
-
-/* What each text is as a size and as an angle; not a number: 0. */
-static void numbers(void** state) {
-    static const struct {
-        const char* text;
-        uint32_t size;
-        double angle;
-    } cases[] = {
-        {"0", 0, 0.0}, {"4294967295", 4294967295u, 4294967295.0}, {"4294967296", 0, 4294967296.0},
-        {"4294967295.5", 0, 4294967295.5}, {"8000.0", 8000, 8000.0}, {"8000.75", 8000, 8000.75}, {"007", 7, 7.0},
-        {"+5", 5, 5.0}, {"-5", 0, -5.0}, {"5.", 5, 5.0}, {".5", 0, 0.5}, {"-.25", 0, -0.25}, {"", 0, 0.0},
-        {"-", 0, 0.0}, {"+", 0, 0.0}, {".", 0, 0.0}, {"-.", 0, 0.0}, {"--5", 0, 0.0}, {"+-5", 0, 0.0}, {"5-", 0, 0.0},
-        {"1,5", 0, 0.0}, {"1.2.3", 0, 0.0}, {"1..2", 0, 0.0}, {"1e3", 0, 0.0}, {"0x10", 0, 0.0}, {"nan", 0, 0.0},
-        {"inf", 0, 0.0}, {"1 000", 0, 0.0}, {" 5", 0, 0.0}, {"5 ", 0, 0.0}, {"12;", 0, 0.0}, {"\xd9\xa5", 0, 0.0},
-        {"1234567890123456789012345678901234567890", 0, 1.2345678901234568e39},
-        {"12345678901234567890123456789012345678901", 0, 0.0},
-        {"0.000000000000000000000000000000000000001", 0, 1e-39}, {"359.9999999999", 359, 359.9999999999},
-        {"-0.3", 0, -0.3}, {"123.456789012345", 123, 123.456789012345},
-    };
-    (void)state;
-    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        static const char* const angles[] = {"PoseHeadingDegrees", "PosePitchDegrees", "PoseRollDegrees"};
-        char packet[512];
-        snprintf(packet, sizeof packet,
-                 "<d " NAMESPACE "GPano:ProjectionType='a' GPano:CroppedAreaTopPixels='%s' GPano:%s='%s'/>",
-                 cases[i].text, angles[i % 3], cases[i].text);
-        const gpst_metadata metadata = read_xmp(packet);
-        const double got[3] = {metadata.heading, metadata.pitch, metadata.roll};
-        assert_int_equal(metadata.crop_top, cases[i].size);
-        const double off = strlen(cases[i].text) > 16 ? 1e-15 * fabs(cases[i].angle) : 0.0;
-        if (!(fabs(got[i % 3] - cases[i].angle) <= off))
-            fail_msg("%s is %.17g", cases[i].text, got[i % 3]);
-    }
 }
 
 /* ---- JPEG ------------------------------------------------------------------------------------------------- */
@@ -200,6 +78,11 @@ typedef struct part {
     uint32_t number, n, bytes;
 } part;
 
+static void fill_profile(void) {
+    for (size_t i = 0; i < sizeof profile; i++)
+        profile[i] = (uint8_t)(i * 7 + i / 251);
+}
+
 static void profiles_of_jpegs(void** state) {
     static const struct {
         part parts[4];
@@ -215,8 +98,7 @@ static void profiles_of_jpegs(void** state) {
         {{{1, 1, 4}, {2, 1, 4}}, 0},
     };
     (void)state;
-    for (size_t i = 0; i < sizeof profile; i++)
-        profile[i] = (uint8_t)(i * 7 + i / 251);
+    fill_profile();
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         jpeg_begin(&file);
         for (const part* one = cases[i].parts; one->bytes > 0; one++) {
@@ -228,6 +110,7 @@ static void profiles_of_jpegs(void** state) {
         if (bytes != cases[i].bytes)
             fail_msg("case %u: %u bytes", (unsigned)i, (unsigned)bytes);
         assert_memory_equal(got_profile, profile, bytes);
+        assert_string_equal(read_blob(&file).note, bytes > 0 ? "" : "not read: ICC profile");
     }
     jpeg_begin(&file); /* parts of no bytes are none */
     jpeg_icc(&file, 1, 1, NULL, 0);
@@ -235,6 +118,30 @@ static void profiles_of_jpegs(void** state) {
     jpeg_begin(&file);
     jpeg_icc(&file, 1, 2, profile, 4);
     jpeg_icc(&file, 2, 2, NULL, 0);
+    assert_int_equal(profile_bytes(), 0);
+}
+
+/* Numbers that are not 1 to n of n: as the parts come, if the profile says that they are all of it. */
+static void profiles_that_are_numbered_oddly(void** state) {
+    static const part cases[][3] = {
+        {{0, 3, 0}, {1, 3, 0}, {2, 3, 0}}, {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}}, {{1, 2, 0}, {2, 2, 0}, {3, 2, 0}},
+        {{1, 9, 0}, {2, 9, 0}, {3, 9, 0}}, {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}}, {{7, 3, 0}, {8, 3, 0}, {9, 3, 0}}};
+    (void)state;
+    for (size_t i = 0; i < 3 * sizeof cases / sizeof cases[0]; i++) {
+        const size_t said = 300 + i % 3 - 1; /* one too few, right, one too many */
+        fill_profile();
+        profile[0] = profile[1] = 0, profile[2] = (uint8_t)(said >> 8), profile[3] = (uint8_t)said;
+        jpeg_begin(&file);
+        for (size_t k = 0; k < 3; k++)
+            jpeg_icc(&file, cases[i / 3][k].number, cases[i / 3][k].n, profile + 100 * k, 100);
+        assert_int_equal(profile_bytes(), said == 300 ? 300 : 0);
+        assert_memory_equal(got_profile, profile, said == 300 ? 300 : 0);
+        assert_string_equal(read_blob(&file).note, said == 300 ? "" : "not read: ICC profile");
+    }
+    fill_profile();
+    jpeg_begin(&file); /* more than there can be */
+    for (uint32_t number = 1; number <= 256; number++)
+        jpeg_icc(&file, number, 255, profile, 3);
     assert_int_equal(profile_bytes(), 0);
 }
 
@@ -296,13 +203,14 @@ static void chunks_of_pngs(void** state) {
     (void)state;
     png_begin(&file);
     put_text("Comment", 0, rest, bytes);
-    put_text(KEYWORD, 1, rest, bytes); /* compressed */
+    put_text(KEYWORD, 1, rest, bytes); /* compressed, it says */
     put_text(KEYWORD, 0, "de", 2);     /* without what must be there */
     put_text(KEYWORD, 0, "de\0w", 4);
     put_text(KEYWORD, 0, "\0", 2); /* of no bytes */
     png_chunk(&file, "iTXt", KEYWORD, sizeof KEYWORD);
     png_chunk(&file, "iTXt", NULL, 0);
     assert_string_equal(read_blob(&file).projection, "");
+    assert_string_equal(read_blob(&file).note, "not read: XMP");
     png_chunk(&file, "tEXt", KEYWORD, sizeof KEYWORD);
     put_text(KEYWORD, 0, rest, bytes);
     assert_true(read_blob(&file).has_sphere);
@@ -317,6 +225,41 @@ static void chunks_of_pngs(void** state) {
     png_begin(&file); /* iCCP is compressed */
     png_chunk(&file, "iCCP", "p\0\0x", 4);
     assert_int_equal(profile_bytes(), 0);
+}
+
+/* Each byte of what is packed is wrong once, or the last: what is read is right, or noted. */
+static void damaged_texts_of_pngs(void** state) {
+    static blob digits;
+    (void)state;
+    raw_profile(&digits, "exif", orientation_of(6)->data, orientation_of(6)->bytes);
+    for (int way = 0; way < 2; way++) {
+        png_begin(&file);
+        png_text(&file, "zTXt", "Raw profile type exif", true, digits.data, digits.bytes);
+        assert_int_equal(read_blob(&file).orientation, 6);
+        const size_t begin = 8 + 8 + strlen("Raw profile type exif") + 2, end = file.bytes - 4;
+        for (size_t at = begin; at < end; at++) {
+            const uint8_t was = file.data[at];
+            const size_t bytes = file.bytes;
+            if (way == 0) {
+                file.data[at] ^= 1;
+            } else {
+                blob_set(&file, 8, 4, at - 16);
+                file.bytes = at + 4;
+            }
+            const gpst_metadata metadata = read_blob(&file);
+            assert_int_equal(metadata.orientation, metadata.note[0] ? 0 : way == 0 || at > begin ? 6 : 0);
+            if (metadata.note[0])
+                assert_string_equal(metadata.note, "not read: EXIF");
+            file.data[at] = was;
+            file.bytes = bytes;
+        }
+    }
+    png_begin(&file);
+    png_text(&file, "tEXt", "Raw profile type exif", false, "\nexif\n 2\n4g4d", 13);
+    assert_string_equal(read_blob(&file).note, "not read: EXIF");
+    png_begin(&file); /* the block itself */
+    png_chunk(&file, "eXIf", "no TIFF at all", 14);
+    assert_string_equal(read_blob(&file).note, "not read: EXIF");
 }
 
 static void chunks_of_webps(void** state) {
@@ -381,12 +324,16 @@ static void other_files(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(forms_that_are_read),  cmocka_unit_test(forms_that_say_nothing),
-        cmocka_unit_test(projections),          cmocka_unit_test(numbers),
-        cmocka_unit_test(segments_that_count),  cmocka_unit_test(profiles_of_jpegs),
-        cmocka_unit_test(profile_of_255_parts), cmocka_unit_test(profiles_need_room),
-        cmocka_unit_test(profiles_of_tiffs),    cmocka_unit_test(chunks_of_pngs),
-        cmocka_unit_test(chunks_of_webps),      cmocka_unit_test(other_files),
+        cmocka_unit_test(segments_that_count),
+        cmocka_unit_test(profiles_of_jpegs),
+        cmocka_unit_test(profile_of_255_parts),
+        cmocka_unit_test(profiles_need_room),
+        cmocka_unit_test(profiles_of_tiffs),
+        cmocka_unit_test(chunks_of_pngs),
+        cmocka_unit_test(chunks_of_webps),
+        cmocka_unit_test(other_files),
+        cmocka_unit_test(damaged_texts_of_pngs),
+        cmocka_unit_test(profiles_that_are_numbered_oddly),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,6 +121,10 @@ static const converted conversions[] = {
     {NPY(">f8", "True", "(2, 1)"), "\x3f\xf0\0\0\0\0\0\0\x3f\xb9\x99\x99\x99\x99\x99\x9a", 16, 1, 2, GPST_FORMAT_GRAY,
      GPST_DTYPE_F32, reals},
     {NPY("|u1", "True", "(2, 3)"), "\1\4\2\5\3\6", 6, 3, 2, GPST_FORMAT_GRAY, GPST_DTYPE_U8, rows_of_columns},
+    {NPY("|u1", "True", "(2L, 3L)"), "\1\4\2\5\3\6", 6, 3, 2, GPST_FORMAT_GRAY, GPST_DTYPE_U8,
+     rows_of_columns}, /* as Python 2 wrote them */
+    {"{u'descr': u'|u1', u'fortran_order': True, u'shape': (2L, 3L, 1L,), }", "\1\4\2\5\3\6", 6, 3, 2,
+     GPST_FORMAT_GRAY, GPST_DTYPE_U8, rows_of_columns},
     {NPY("|u1", "True", "(2, 2, 3)"), "\1\7\4\12\2\10\5\13\3\11\6\14", 12, 2, 2, GPST_FORMAT_RGB, GPST_DTYPE_U8,
      colors_of_columns},
 };
@@ -235,6 +239,12 @@ static void test_names(void** state) {
         {"TIFF", "MM\0*\0\0\0\x08\0\x01\0\xfe\0\x04\0\0\0\x01\0\0\0\x02", 22}, /* a page of several */
         {"TIFF (a thumbnail first)", "MM\0*\0\0\0\x08\0\x01\0\xfe\0\x04\0\0\0\x01\0\0\0\x01", 22},
         {"camera raw (DNG)", "II*\0\x08\0\0\0\1\0\x12\xc6\1\0\4\0\0\0\1\4\0\0", 22},
+        {"TIFF", "II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\xfe\0\4\0\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0",
+         44},
+        {"TIFF (a thumbnail first)",
+         "MM\0+\0\x08\0\0\0\0\0\0\0\0\0\x10\0\0\0\0\0\0\0\1\0\xfe\0\4\0\0\0\0\0\0\0\1\0\0\0\1\0\0\0\0", 44},
+        {"camera raw (DNG)",
+         "II+\0\x08\0\0\0\x10\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\x12\xc6\1\0\4\0\0\0\0\0\0\0\1\4\0\0\0\0\0\0", 44},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -381,7 +381,7 @@ static gpst_result make_segments(void* user_data, const gpst_item* item, uint32_
     const size_t length = 6 + 100 * picture_index + (self->lies && out ? 1 : 0);
     if (self->fails)
         return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "no segments today");
-    if (!item->file_data || item->file_bytes == 0)
+    if (!item->file_data || item->file_bytes == 0 || !item->metadata) /* whoever decoded it has read them */
         return GPST_ERROR_STATE;
     if (out) {
         memset(to, 'x', *bytes);

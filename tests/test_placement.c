@@ -80,19 +80,33 @@ static void contradictions(void** state) {
     static const uint32_t numbers[][6] = {{8000, 4000, 8001, 4000, 0, 0}, {8000, 4000, 4000, 1200, 4001, 0},
                                           {8000, 4000, 4000, 1200, 0, 2801}, {0, 4000, 4000, 1200, 0, 0},
                                           {8000, 4000, 0, 1200, 0, 0}, {8000, 4000, 4000, 1200, UINT32_MAX, 0}};
+    static const char* const notes[] = {
+        "8001x4000 at 0,0 does not fit into 8000x4000", "4000x1200 at 4001,0 does not fit into 8000x4000",
+        "4000x1200 at 0,2801 does not fit into 8000x4000", "FullPanoWidthPixels is missing or 0",
+        "CroppedAreaImageWidthPixels is missing or 0", "4000x1200 at 4294967295,0 does not fit into 8000x4000"};
     gpst_placement_desc sphere = GPST_ZERO;
     gpst_placement placement;
     gpst_image stored = GPST_ZERO;
+    char note[192];
     (void)state;
     sphere.sphere = true;
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++) {
         const uint32_t* const n = numbers[i];
-        const gpst_metadata metadata = sphere_of(n[0], n[1], n[2], n[3], n[4], n[5]);
+        gpst_metadata metadata = sphere_of(n[0], n[1], n[2], n[3], n[4], n[5]);
+        metadata.heading = 90.0; /* nor is this used */
         placement = place(&sphere, &metadata, 4000, 1200);
         expect(&placement, 4000, 1200, 0, 0);
-        assert_false(placement.moves);
-        assert_non_null(strstr(placement.note, "GPano is ignored"));
+        assert_false(placement.moves || placement.has_pose);
+        snprintf(note, sizeof note, "GPano is ignored: %s: taken for a whole sphere", notes[i]);
+        assert_string_equal(placement.note, note);
     }
+    gpst_metadata fault = GPST_ZERO;
+    strcpy(fault.gpano_fault, "PoseHeadingDegrees=\"20,0\" is not a number");
+    placement = place(&sphere, &fault, 4000, 1200);
+    assert_string_equal(placement.note, "GPano is ignored: PoseHeadingDegrees=\"20,0\" is not a number: taken for a "
+                                        "whole sphere");
+    placement = place(NULL, &fault, 4000, 1200);
+    assert_string_equal(placement.note, "");
     const gpst_metadata large = sphere_of(40000, 20000, 4000, 1200, 0, 0);
     stored.width = 4000, stored.height = 1200;
     assert_int_equal(gpst_placement_of(&sphere, &large, &stored, &placement), GPST_ERROR_UNSUPPORTED);
@@ -134,6 +148,17 @@ static void remarks(void** state) {
     assert_non_null(strstr(placement.note, "4000x3000 is not 2:1"));
     placement = place(NULL, &metadata, 4000, 3000);
     assert_string_equal(placement.note, "");
+    strcpy(metadata.note, "not read: GPS position");
+    placement = place(NULL, &metadata, 4000, 3000);
+    assert_string_equal(placement.note, "not read: GPS position");
+    placement = place(&sphere, &metadata, 4000, 3000);
+    assert_non_null(strstr(placement.note, "taken for a whole one; not read: GPS position"));
+    metadata.note[0] = 0, metadata.has_sphere = true; /* ProjectionType alone, or a pose */
+    placement = place(&sphere, &metadata, 4000, 2000);
+    assert_string_equal(placement.note, "");
+    placement = place(&sphere, &metadata, 4000, 3000);
+    assert_non_null(strstr(placement.note, "4000x3000 is not 2:1"));
+    metadata.has_sphere = false;
     strcpy(metadata.projection, "cylindrical");
     placement = place(&sphere, &metadata, 4000, 3000);
     assert_non_null(strstr(placement.note, "cylindrical"));
@@ -155,9 +180,17 @@ static void poses(void** state) {
     placement = place(&sphere, &metadata, 8000, 4000);
     assert_false(placement.has_pose);
     sphere.ignore_pose = false;
-    metadata.roll = 1e9;
+    metadata.heading = 450.0, metadata.pitch = -360.0, metadata.roll = -370.0; /* modulo 360 */
+    placement = place(&sphere, &metadata, 8000, 4000);
+    assert_true(placement.pose.yaw == 90.0 && placement.pose.pitch == 0.0 && placement.pose.roll == -10.0);
+    metadata.heading = 720.0, metadata.roll = 0.0;
     placement = place(&sphere, &metadata, 8000, 4000);
     assert_false(placement.has_pose);
+    assert_string_equal(placement.note, "");
+    metadata.pitch = 1.0, metadata.roll = 2e9; /* all of it or nothing */
+    placement = place(&sphere, &metadata, 8000, 4000);
+    assert_false(placement.has_pose);
+    assert_non_null(strstr(placement.note, "GPano is ignored: 2e+09 is no angle"));
 }
 
 /* Bytes around the window become 0, and only they. */

@@ -70,6 +70,7 @@ GPSTI_PRIVATE void gpsti_files_job_worker_term(void* user_data, uint32_t worker_
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_decode(void* user_data, gpst_task* task) {
     const gpst_job_hooks* const hooks = ((const gpsti_files_job*)user_data)->desc.hooks;
+    (void)gpst_task_metadata(task); /* for all of its views */
     return hooks->decode ? hooks->decode(hooks->user_data, task) : hooks->decode_other(hooks->user_data, task);
 }
 

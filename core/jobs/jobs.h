@@ -206,7 +206,7 @@ GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const cha
 
    Parameters   warp   (in)      that made the view
                 view   (in)      its number
-                item   (in)      whose file_data says date and place
+                item   (in)      whose metadata say date and place, and where they are NULL its file_data
                 out    (out)     the block, without "Exif" before it; NULL = only its size
                 bytes  (in, out) room, then bytes of the block; GPST_EXIF_MOST_BYTES are always enough
    Shapes       out: uint8_t[*bytes]

@@ -7,15 +7,18 @@
 
 GPST_API gpst_result gpst_view_exif(const gpst_warp* warp, uint32_t view, const gpst_item* item, void* out,
                                     size_t* bytes) {
-    gpst_metadata metadata;
+    gpst_metadata read;
     gpst_exif_desc desc = GPST_ZERO;
     gpst_image shape;
     double camera[4];
     GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "gpst_view_exif: item=NULL: required");
-    GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &metadata));
+    desc.from = item->metadata;
+    if (!desc.from) {
+        GPSTI_TRY(gpst_metadata_read(item->file_data, item->file_bytes, &read));
+        desc.from = &read;
+    }
     GPSTI_TRY(gpst_warp_query_camera(warp, view, camera));
     gpst_warp_query_output(warp, &shape);
-    desc.from = &metadata;
     desc.width = shape.width;
     desc.height = shape.height;
     desc.focal_px = camera[0];

@@ -60,17 +60,15 @@ GPSTI_INTERN gpst_result gpsti_decode_check_jpeg(const gpst_decode_desc* desc, c
     return GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const void* data, size_t bytes,
-                                                const gpst_jpeg_info* info, gpst_placement* out) {
+GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const gpst_metadata* metadata,
+                                                size_t bytes, const gpst_jpeg_info* info, gpst_placement* out) {
     gpst_placement_desc how = GPST_ZERO;
-    gpst_metadata metadata;
     gpst_image stored = GPST_ZERO;
     if (desc)
         how = desc->placement;
     how.file_bytes = bytes;
     stored.width = info->width, stored.height = info->height;
-    GPSTI_TRY(gpst_metadata_read(data, bytes, &metadata));
-    GPSTI_TRY(gpst_placement_of(&how, &metadata, &stored, out));
+    GPSTI_TRY(gpst_placement_of(&how, metadata, &stored, out));
     const uint64_t placed_pixels = (uint64_t)out->width * out->height;
     const uint64_t pixels = placed_pixels + (out->orientation != 1 ? (uint64_t)info->width * info->height : 0);
     const uint64_t needed_bytes = bytes + pixels * gpst_format_channels(info->format) + info->decoder_bytes;
@@ -86,10 +84,12 @@ GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, co
 
 GPSTI_PRIVATE gpst_result gpsti_decode_plan_jpeg(const gpst_decode_desc* desc, const void* data, size_t bytes,
                                                  gpsti_decode_plan* out) {
+    gpst_metadata metadata;
     gpst_jpeg_info info;
     GPSTI_TRY(gpst_jpeg_read_header(data, bytes, &info));
     GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, bytes));
-    GPSTI_TRY(gpsti_decode_placement(desc, data, bytes, &info, &out->placement));
+    GPSTI_TRY(gpst_metadata_read(data, bytes, &metadata));
+    GPSTI_TRY(gpsti_decode_placement(desc, &metadata, bytes, &info, &out->placement));
     out->decoder_bytes = info.decoder_bytes;
     return out->placement.orientation != 1 ? gpst_image_bytes(&out->stored, &out->turned_bytes) : GPST_OK;
 }

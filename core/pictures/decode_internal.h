@@ -20,14 +20,14 @@ GPSTI_INTERN gpst_result gpsti_decode_check_pixels(const gpst_decode_desc* desc,
 GPSTI_INTERN gpst_result gpsti_decode_check_jpeg(const gpst_decode_desc* desc, const gpst_jpeg_info* info,
                                                  uint64_t file_bytes);
 /* Where its metadata puts the pixels of a JPEG. */
-GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const void* data, size_t bytes,
-                                                const gpst_jpeg_info* info, gpst_placement* out);
+GPSTI_INTERN gpst_result gpsti_decode_placement(const gpst_decode_desc* desc, const gpst_metadata* metadata,
+                                                size_t bytes, const gpst_jpeg_info* info, gpst_placement* out);
 
 /* What a file becomes, by its header. */
 typedef struct gpsti_decode_plan {
     gpst_file_kind kind;
-    gpst_image stored;        /* as the file has it; data NULL */
-    gpst_image picture;       /* as it is used; data NULL, rows without gaps */
+    gpst_image stored;  /* as the file has it; data NULL */
+    gpst_image picture; /* as it is used; data NULL, rows without gaps */
     size_t picture_bytes;
     size_t offset;            /* above 0: the pixels lie there as they are in memory */
     size_t turned_bytes;      /* room that stored pixels take before they are turned; 0: none */

@@ -1,5 +1,5 @@
-/* core/pictures/exif.c -- EXIF blocks: tags read out of one, in either byte order, and a small one made. Every offset
-   and count is checked: a block may say anything. */
+/* core/pictures/exif.c -- EXIF blocks: tags read out of one, in either byte order, classic or BigTIFF, and a small one
+   made. Every offset and count is checked: a block may say anything. */
 #include "../base/platform_internal.h"
 
 #include "metadata_internal.h"
@@ -8,17 +8,31 @@
 
 /* ---- a TIFF structure ------------------------------------------------------------------------------------ */
 
+/* Classic, or BigTIFF, whose counts and offsets have 8 bytes. */
 typedef struct gpsti_tiff {
     const uint8_t* data;
     size_t bytes;
     bool big; /* the first byte of a number is the highest */
+    bool wide;
+    uint64_t first; /* where the first directory lies */
 } gpsti_tiff;
 
-/* A tag's values: count of them, each of value_bytes. */
+/* A tag's values: count of them. */
 typedef struct gpsti_tiff_entry {
-    uint32_t type, count;
+    bool found; /* the tag is there, whatever its values are */
+    uint32_t type;
+    uint64_t count;
     const uint8_t* values;
 } gpsti_tiff_entry;
+
+/* What a tag says. */
+typedef enum gpsti_said {
+    GPSTI_SAID_NOTHING = 0, /* it is not there, or says that nothing is known */
+    GPSTI_SAID_WRONG = 1,   /* it is there and cannot be read */
+    GPSTI_SAID_RIGHT = 2
+} gpsti_said;
+
+#define GPSTI_TIFF_MOST_ENTRIES 65535 /* of a directory; a classic one has no more */
 
 enum {
     GPSTI_TIFF_BYTE = 1,
@@ -27,7 +41,10 @@ enum {
     GPSTI_TIFF_LONG = 4,
     GPSTI_TIFF_RATIONAL = 5,
     GPSTI_TIFF_UNDEFINED = 7,
-    GPSTI_TIFF_IFD = 13 /* a LONG: libtiff's pointers to directories */
+    GPSTI_TIFF_SIGNED_RATIONAL = 10,
+    GPSTI_TIFF_IFD = 13,   /* a LONG: libtiff's pointers to directories */
+    GPSTI_TIFF_LONG8 = 16, /* BigTIFF's */
+    GPSTI_TIFF_IFD8 = 18
 };
 
 enum {
@@ -37,9 +54,14 @@ enum {
     GPSTI_TAG_GPS = 0x8825,
     GPSTI_TAG_VERSION = 0x9000,
     GPSTI_TAG_DATE_ORIGINAL = 0x9003,
+    GPSTI_TAG_DATE_DIGITIZED = 0x9004,
+    GPSTI_TAG_OFFSET = 0x9010,
     GPSTI_TAG_OFFSET_ORIGINAL = 0x9011,
+    GPSTI_TAG_OFFSET_DIGITIZED = 0x9012,
     GPSTI_TAG_FOCAL = 0x920a,
+    GPSTI_TAG_SUBSECOND = 0x9290,
     GPSTI_TAG_SUBSECOND_ORIGINAL = 0x9291,
+    GPSTI_TAG_SUBSECOND_DIGITIZED = 0x9292,
     GPSTI_TAG_WIDTH = 0xa002,
     GPSTI_TAG_HEIGHT = 0xa003,
     GPSTI_TAG_PLANE_X = 0xa20e,
@@ -59,177 +81,343 @@ enum {
     GPSTI_GPS_DATE = 0x1d
 };
 
+GPSTI_PRIVATE uint64_t gpsti_tiff_uint(const gpsti_tiff* self, const uint8_t* at, size_t n_bytes) {
+    uint64_t value = 0;
+    for (size_t i = 0; i < n_bytes; i++)
+        value = value << 8 | at[self->big ? i : n_bytes - 1 - i];
+    return value;
+}
+
 GPSTI_PRIVATE uint32_t gpsti_tiff_u16(const gpsti_tiff* self, const uint8_t* at) {
-    return self->big ? (uint32_t)at[0] << 8 | at[1] : (uint32_t)at[1] << 8 | at[0];
+    return (uint32_t)gpsti_tiff_uint(self, at, 2);
 }
 
 GPSTI_PRIVATE uint32_t gpsti_tiff_u32(const gpsti_tiff* self, const uint8_t* at) {
-    return self->big ? gpsti_tiff_u16(self, at) << 16 | gpsti_tiff_u16(self, at + 2)
-                     : gpsti_tiff_u16(self, at + 2) << 16 | gpsti_tiff_u16(self, at);
+    return (uint32_t)gpsti_tiff_uint(self, at, 4);
 }
 
 GPSTI_INTERN bool gpsti_tiff_is(const uint8_t* data, size_t bytes) {
-    return bytes >= 8 && (memcmp(data, "II*\0", 4) == 0 || memcmp(data, "MM\0*", 4) == 0);
+    return (bytes >= 8 && (memcmp(data, "II*\0", 4) == 0 || memcmp(data, "MM\0*", 4) == 0)) ||
+           (bytes >= 16 && (memcmp(data, "II+\0\10\0\0\0", 8) == 0 || memcmp(data, "MM\0+\0\10\0\0", 8) == 0));
+}
+
+GPSTI_PRIVATE gpsti_tiff gpsti_tiff_of(gpsti_segment block) {
+    gpsti_tiff tiff;
+    tiff.data = block.data;
+    tiff.bytes = block.bytes;
+    tiff.big = block.data[0] == 'M';
+    tiff.wide = block.data[tiff.big ? 3 : 2] == '+';
+    tiff.first = tiff.wide ? gpsti_tiff_uint(&tiff, block.data + 8, 8) : gpsti_tiff_u32(&tiff, block.data + 4);
+    return tiff;
 }
 
 GPSTI_PRIVATE size_t gpsti_tiff_value_bytes(uint32_t type) {
-    static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4};
+    static const uint8_t bytes[] = {0, 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 0, 0, 8, 8, 8};
     return type < sizeof bytes ? bytes[type] : 0;
 }
 
-/* The first entry of that tag in the directory at offset ifd, if all of its values are in the block. */
-GPSTI_PRIVATE bool gpsti_tiff_find(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, gpsti_tiff_entry* out) {
-    if (ifd > self->bytes || self->bytes - ifd < 2)
+/* The entry that lies there; false: not all of its values are in the block. */
+GPSTI_PRIVATE bool gpsti_tiff_entry_at(const gpsti_tiff* self, const uint8_t* at, gpsti_tiff_entry* out) {
+    const size_t word = self->wide ? 8 : 4;
+    out->found = true;
+    out->type = gpsti_tiff_u16(self, at + 2);
+    out->count = gpsti_tiff_uint(self, at + 4, word);
+    const size_t each = gpsti_tiff_value_bytes(out->type);
+    if (each == 0 || out->count == 0 || out->count > self->bytes / each)
         return false;
-    const uint8_t* at = self->data + ifd + 2;
-    const size_t fit = (self->bytes - ifd - 2) / 12, said = gpsti_tiff_u16(self, at - 2);
-    for (size_t n = said < fit ? said : fit; n > 0; n--, at += 12) {
-        if (gpsti_tiff_u16(self, at) != tag)
-            continue;
-        out->type = gpsti_tiff_u16(self, at + 2);
-        out->count = gpsti_tiff_u32(self, at + 4);
-        const uint64_t bytes = (uint64_t)out->count * gpsti_tiff_value_bytes(out->type);
-        const uint32_t offset = gpsti_tiff_u32(self, at + 8);
-        out->values = bytes <= 4 ? at + 8 : self->data + (offset <= self->bytes ? offset : 0);
-        return bytes > 0 && (bytes <= 4 || (offset <= self->bytes && bytes <= self->bytes - offset));
-    }
-    return false;
-}
-
-GPSTI_PRIVATE bool gpsti_tiff_number(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, uint32_t* out) {
-    gpsti_tiff_entry entry;
-    if (!gpsti_tiff_find(self, ifd, tag, &entry))
+    const size_t bytes = (size_t)out->count * each;
+    const uint64_t offset = gpsti_tiff_uint(self, at + 4 + word, word);
+    out->values = at + 4 + word;
+    if (bytes <= word)
+        return true;
+    if (offset > self->bytes - bytes)
         return false;
-    if (entry.type == GPSTI_TIFF_LONG || entry.type == GPSTI_TIFF_IFD)
-        *out = gpsti_tiff_u32(self, entry.values);
-    else if (entry.type == GPSTI_TIFF_SHORT)
-        *out = gpsti_tiff_u16(self, entry.values);
-    else if (entry.type == GPSTI_TIFF_BYTE)
-        *out = entry.values[0];
-    else
-        return false;
+    out->values = self->data + (size_t)offset;
     return true;
 }
 
-/* As long as pattern, and like it: a digit where that has '0', a sign where it has '+', else the same. A camera
-   that does not know the day says that it is all zeros. */
-GPSTI_PRIVATE void gpsti_tiff_text(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, const char* pattern, char* out) {
-    const size_t length = strlen(pattern);
-    gpsti_tiff_entry entry;
-    if (!gpsti_tiff_find(self, ifd, tag, &entry) || entry.type != GPSTI_TIFF_ASCII || entry.count < length ||
-        (entry.count > length && entry.values[length] != 0))
-        return;
-    for (size_t i = 0; i < length; i++) {
-        const char c = (char)entry.values[i];
-        if (pattern[i] == '0' ? c < '0' || c > '9' : pattern[i] == '+' ? c != '+' && c != '-' : c != pattern[i])
-            return;
-    }
-    if (memcmp(entry.values, "0000:00:00", length < 10 ? length : 10) == 0)
-        return;
-    memcpy(out, entry.values, length);
-    out[length] = '\0';
+/* The first entry of that tag in the directory at offset ifd, if all of its values are in the block. */
+GPSTI_PRIVATE bool gpsti_tiff_find(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, gpsti_tiff_entry* out) {
+    const size_t head_bytes = self->wide ? 8 : 2, entry_bytes = self->wide ? 20 : 12;
+    memset(out, 0, sizeof *out);
+    if (ifd > self->bytes || self->bytes - ifd < head_bytes)
+        return false;
+    const uint8_t* at = self->data + (size_t)ifd + head_bytes;
+    const uint64_t fit = (self->bytes - ifd - head_bytes) / entry_bytes;
+    uint64_t n = gpsti_tiff_uint(self, at - head_bytes, head_bytes);
+    n = n < fit ? n : fit;
+    for (n = n < GPSTI_TIFF_MOST_ENTRIES ? n : GPSTI_TIFF_MOST_ENTRIES; n > 0; n--, at += entry_bytes)
+        if (gpsti_tiff_u16(self, at) == tag)
+            return gpsti_tiff_entry_at(self, at, out);
+    return false;
 }
 
-/* Digits alone, as many as there are, up to room. */
-GPSTI_PRIVATE void gpsti_tiff_digits(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, char* out, size_t room) {
+GPSTI_PRIVATE bool gpsti_tiff_number(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, uint64_t* out) {
+    gpsti_tiff_entry entry;
+    if (!gpsti_tiff_find(self, ifd, tag, &entry))
+        return false;
+    switch (entry.type) {
+    case GPSTI_TIFF_BYTE:
+    case GPSTI_TIFF_SHORT:
+    case GPSTI_TIFF_LONG:
+    case GPSTI_TIFF_IFD:
+    case GPSTI_TIFF_LONG8:
+    case GPSTI_TIFF_IFD8:
+        *out = gpsti_tiff_uint(self, entry.values, gpsti_tiff_value_bytes(entry.type));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* One that is most at most; else *out is as it was. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_number(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, uint32_t most,
+                                           uint32_t* out) {
+    gpsti_tiff_entry entry;
+    uint64_t value = UINT64_MAX;
+    if (!gpsti_tiff_number(self, ifd, tag, &value) || value > most)
+        return gpsti_tiff_find(self, ifd, tag, &entry) || entry.found ? GPSTI_SAID_WRONG : GPSTI_SAID_NOTHING;
+    *out = (uint32_t)value;
+    return GPSTI_SAID_RIGHT;
+}
+
+/* ---- texts ---------------------------------------------------------------------------------------------- */
+
+#define GPSTI_EXIF_TEXT_BYTES 48 /* longer ones are of no form that is read */
+
+/* A text up to its zero, without blanks behind it. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_text(const gpsti_tiff* self, uint64_t ifd, uint32_t tag,
+                                         char out[GPSTI_EXIF_TEXT_BYTES]) {
     gpsti_tiff_entry entry;
     size_t n = 0;
+    out[0] = '\0';
     if (!gpsti_tiff_find(self, ifd, tag, &entry) || entry.type != GPSTI_TIFF_ASCII)
-        return;
-    while (n < entry.count && n + 1 < room && entry.values[n] >= '0' && entry.values[n] <= '9')
-        n++;
-    memcpy(out, entry.values, n);
+        return entry.found ? GPSTI_SAID_WRONG : GPSTI_SAID_NOTHING;
+    for (; n < entry.count && n < GPSTI_EXIF_TEXT_BYTES - 1 && entry.values[n] != 0; n++)
+        out[n] = (char)entry.values[n];
+    while (n > 0 && out[n - 1] == ' ')
+        n--;
     out[n] = '\0';
+    return n > 0 ? GPSTI_SAID_RIGHT : GPSTI_SAID_NOTHING;
 }
 
-/* n of them, none divided by 0. */
-GPSTI_PRIVATE bool gpsti_tiff_rationals(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, uint32_t n,
-                                        gpst_rational* out) {
+/* Does text begin so? '0' stands for a digit, '-' for what separates the parts of a date, 'T' for a blank, too. */
+GPSTI_PRIVATE bool gpsti_exif_begins(const char* text, const char* form) {
+    for (; *form; text++, form++) {
+        const bool fits = *form == '0'   ? *text >= '0' && *text <= '9'
+                          : *form == '-' ? *text == ':' || *text == '-' || *text == '/' || *text == '.'
+                          : *form == 'T' ? *text == ' ' || *text == 'T'
+                                         : *text == *form;
+        if (!fits)
+            return false;
+    }
+    return true;
+}
+
+/* "+02:00" of that, "+0200", "+02" or "Z". */
+GPSTI_PRIVATE gpsti_said gpsti_exif_zone(const char* text, char out[7]) {
+    if (!strpbrk(text, "0123456789Zz"))
+        return GPSTI_SAID_NOTHING;
+    const bool has_colon = gpsti_exif_begins(text + 1, "00:00");
+    const bool has_minutes = has_colon || gpsti_exif_begins(text + 1, "0000");
+    if (strcmp(text, "Z") == 0 || strcmp(text, "z") == 0) {
+        memcpy(out, "+00:00", 7);
+        return GPSTI_SAID_RIGHT;
+    }
+    if ((text[0] != '+' && text[0] != '-') || !gpsti_exif_begins(text + 1, "00") ||
+        strlen(text) != (has_colon ? 6u : has_minutes ? 5u : 3u))
+        return GPSTI_SAID_WRONG;
+    memcpy(out, "+00:00", 7);
+    memcpy(out, text, 3);
+    if (has_minutes)
+        memcpy(out + 4, text + (has_colon ? 4 : 3), 2);
+    return GPSTI_SAID_RIGHT;
+}
+
+/* Digits alone, as many as there are, up to room; the text behind them. */
+GPSTI_PRIVATE const char* gpsti_exif_digits(const char* text, char* out, size_t room) {
+    size_t n = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        if (n + 1 < room)
+            out[n++] = *text;
+    out[n] = '\0';
+    return text;
+}
+
+/* "YYYY:MM:DD" of a text that begins with a date. A camera that does not know the day leaves it blank, or all zeros. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_day(const char* text, char out[11]) {
+    if (strcspn(text, "123456789") >= 10 || !text[strcspn(text, "123456789")])
+        return GPSTI_SAID_NOTHING;
+    if (!gpsti_exif_begins(text, "0000-00-00"))
+        return GPSTI_SAID_WRONG;
+    memcpy(out, text, 10);
+    out[4] = out[7] = ':';
+    out[10] = '\0';
+    return GPSTI_SAID_RIGHT;
+}
+
+/* A date, with what may be behind it: parts of a second, and a zone. Nothing is written but where it is right. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_date(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, gpst_metadata* out) {
+    char text[GPSTI_EXIF_TEXT_BYTES], day[11], subsecond[sizeof out->subsecond] = "", zone[7] = "";
+    const gpsti_said there = gpsti_exif_text(self, ifd, tag, text);
+    const gpsti_said said = there == GPSTI_SAID_RIGHT ? gpsti_exif_day(text, day) : there;
+    if (said != GPSTI_SAID_RIGHT)
+        return said;
+    if (!gpsti_exif_begins(text + 10, "T00:00:00"))
+        return GPSTI_SAID_WRONG;
+    const char* rest = text + 19;
+    if (*rest == '.')
+        rest = gpsti_exif_digits(rest + 1, subsecond, sizeof subsecond);
+    while (*rest == ' ')
+        rest++;
+    if (*rest && gpsti_exif_zone(rest, zone) != GPSTI_SAID_RIGHT)
+        return GPSTI_SAID_WRONG;
+    gpsti_format(out->date, sizeof out->date, "%s %.8s", day, text + 11);
+    memcpy(out->subsecond, subsecond, sizeof subsecond);
+    memcpy(out->date_offset, zone, sizeof zone);
+    return said;
+}
+
+/* When the picture was taken, else digitised, else changed; of that one zone and parts of a second, too. */
+GPSTI_PRIVATE void gpsti_exif_read_date(const gpsti_tiff* self, uint64_t exif, gpst_metadata* out) {
+    static const uint32_t tags[3][3] = {
+        {GPSTI_TAG_DATE_ORIGINAL, GPSTI_TAG_OFFSET_ORIGINAL, GPSTI_TAG_SUBSECOND_ORIGINAL},
+        {GPSTI_TAG_DATE_DIGITIZED, GPSTI_TAG_OFFSET_DIGITIZED, GPSTI_TAG_SUBSECOND_DIGITIZED},
+        {GPSTI_TAG_DATE, GPSTI_TAG_OFFSET, GPSTI_TAG_SUBSECOND}};
+    char text[GPSTI_EXIF_TEXT_BYTES];
+    bool wrong = false;
+    for (int i = 0; i < 3 && !out->date[0]; i++) {
+        const gpsti_said said = gpsti_exif_date(self, i == 2 ? self->first : exif, tags[i][0], out);
+        wrong = wrong || said == GPSTI_SAID_WRONG;
+        if (said != GPSTI_SAID_RIGHT)
+            continue;
+        const gpsti_said zone = gpsti_exif_text(self, exif, tags[i][1], text);
+        if (zone == GPSTI_SAID_WRONG || (zone && gpsti_exif_zone(text, out->date_offset) == GPSTI_SAID_WRONG))
+            gpsti_metadata_miss(out, "the date's zone");
+        if (gpsti_exif_text(self, exif, tags[i][2], text) == GPSTI_SAID_RIGHT)
+            (void)gpsti_exif_digits(text, out->subsecond, sizeof out->subsecond);
+    }
+    if (wrong && !out->date[0])
+        gpsti_metadata_miss(out, "date");
+}
+
+/* ---- GPS ------------------------------------------------------------------------------------------------ */
+
+/* One of signed numbers is of their amounts; is it negative? */
+GPSTI_PRIVATE bool gpsti_exif_rational(const gpsti_tiff* self, const uint8_t* at, bool is_signed, gpst_rational* out) {
+    const uint32_t sign = (uint32_t)1 << 31;
+    out->numerator = gpsti_tiff_u32(self, at);
+    out->denominator = gpsti_tiff_u32(self, at + 4);
+    if (!is_signed)
+        return false;
+    const bool negative = out->numerator > 0 && ((out->numerator ^ out->denominator) & sign) != 0;
+    out->numerator = out->numerator & sign ? 0 - out->numerator : out->numerator;
+    out->denominator = out->denominator & sign ? 0 - out->denominator : out->denominator;
+    return negative;
+}
+
+/* Up to n of them, those that are left out 0; behind the first one 0/0 is 0. All 0/0: it is not known. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_rationals(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, uint32_t n,
+                                              gpst_rational* out, bool* negative) {
     gpsti_tiff_entry entry;
-    bool sound = gpsti_tiff_find(self, ifd, tag, &entry) && entry.type == GPSTI_TIFF_RATIONAL && entry.count == n;
+    const bool there = gpsti_tiff_find(self, ifd, tag, &entry);
+    const bool is_signed = entry.type == GPSTI_TIFF_SIGNED_RATIONAL;
+    bool sound = there && (entry.type == GPSTI_TIFF_RATIONAL || is_signed) && entry.count <= n, known = !sound;
+    *negative = false;
+    memset(out, 0, n * sizeof *out);
     for (uint32_t i = 0; sound && i < n; i++) {
-        out[i].numerator = gpsti_tiff_u32(self, entry.values + 8 * (size_t)i);
-        out[i].denominator = gpsti_tiff_u32(self, entry.values + 8 * (size_t)i + 4);
+        if (i < entry.count && gpsti_exif_rational(self, entry.values + 8 * (size_t)i, is_signed, &out[i]))
+            *negative = true;
+        known = known || out[i].numerator > 0 || out[i].denominator > 0;
+        if (i > 0 && out[i].numerator == 0 && out[i].denominator == 0)
+            out[i].denominator = 1;
+    }
+    for (uint32_t i = 0; sound && i < n; i++)
         sound = out[i].denominator != 0;
-    }
-    if (!sound)
+    if (!sound || !known)
         memset(out, 0, n * sizeof *out);
-    return sound;
+    return !entry.found || !known ? GPSTI_SAID_NOTHING : sound ? GPSTI_SAID_RIGHT : GPSTI_SAID_WRONG;
 }
 
-/* The letter, if it is one of two. */
-GPSTI_PRIVATE char gpsti_tiff_letter(const gpsti_tiff* self, uint32_t ifd, uint32_t tag, const char* two) {
-    gpsti_tiff_entry entry;
-    if (!gpsti_tiff_find(self, ifd, tag, &entry) || entry.type != GPSTI_TIFF_ASCII)
-        return 0;
-    return entry.values[0] == two[0] || entry.values[0] == two[1] ? (char)entry.values[0] : 0;
+/* One half of a position. two: the letters of what is positive, and negative; a sign says the latter, too. */
+GPSTI_PRIVATE gpsti_said gpsti_exif_degrees(const gpsti_tiff* self, uint64_t ifd, uint32_t tag, const char* two,
+                                            gpst_rational out[3], char* letter) {
+    char text[GPSTI_EXIF_TEXT_BYTES];
+    bool negative;
+    const gpsti_said said = gpsti_exif_rationals(self, ifd, tag, 3, out, &negative);
+    (void)gpsti_exif_text(self, ifd, tag - 1, text);
+    const char upper = (char)(text[0] >= 'a' && text[0] <= 'z' ? text[0] - 'a' + 'A' : text[0]);
+    if (said != GPSTI_SAID_RIGHT)
+        return said;
+    *letter = negative ? two[1] : upper;
+    return upper == two[0] || upper == two[1] ? said : GPSTI_SAID_WRONG;
 }
 
-GPSTI_PRIVATE void gpsti_exif_read_gps(const gpsti_tiff* self, uint32_t ifd, gpst_gps* out) {
+GPSTI_PRIVATE void gpsti_exif_read_position(const gpsti_tiff* self, uint64_t ifd, gpst_metadata* out) {
+    gpst_gps* const gps = &out->gps;
+    const gpsti_said across =
+        gpsti_exif_degrees(self, ifd, GPSTI_GPS_LATITUDE, "NS", gps->latitude, &gps->latitude_ref);
+    const gpsti_said along =
+        gpsti_exif_degrees(self, ifd, GPSTI_GPS_LONGITUDE, "EW", gps->longitude, &gps->longitude_ref);
+    if (across == GPSTI_SAID_RIGHT && along == GPSTI_SAID_RIGHT)
+        return;
+    if (across != GPSTI_SAID_NOTHING || along != GPSTI_SAID_NOTHING)
+        gpsti_metadata_miss(out, "GPS position");
+    memset(gps->latitude, 0, sizeof gps->latitude);
+    memset(gps->longitude, 0, sizeof gps->longitude);
+    gps->latitude_ref = gps->longitude_ref = 0;
+}
+
+GPSTI_PRIVATE void gpsti_exif_read_gps(const gpsti_tiff* self, uint64_t ifd, gpst_metadata* out) {
+    gpst_gps* const gps = &out->gps;
+    char text[GPSTI_EXIF_TEXT_BYTES];
     uint32_t below = 0;
-    const char ns = gpsti_tiff_letter(self, ifd, GPSTI_GPS_LATITUDE_REF, "NS");
-    const char ew = gpsti_tiff_letter(self, ifd, GPSTI_GPS_LONGITUDE_REF, "EW");
-    if (ns && ew && gpsti_tiff_rationals(self, ifd, GPSTI_GPS_LATITUDE, 3, out->latitude) &&
-        gpsti_tiff_rationals(self, ifd, GPSTI_GPS_LONGITUDE, 3, out->longitude)) {
-        out->latitude_ref = ns;
-        out->longitude_ref = ew;
-    } else {
-        memset(out->latitude, 0, sizeof out->latitude);
+    bool negative;
+    gpsti_exif_read_position(self, ifd, out);
+    gpsti_said said = gpsti_exif_rationals(self, ifd, GPSTI_GPS_ALTITUDE, 1, &gps->altitude, &negative);
+    gps->has_altitude = said == GPSTI_SAID_RIGHT;
+    if (said == GPSTI_SAID_WRONG)
+        gpsti_metadata_miss(out, "GPS altitude");
+    if (gpsti_exif_number(self, ifd, GPSTI_GPS_ALTITUDE_REF, 3, &below) == GPSTI_SAID_WRONG && gps->has_altitude)
+        gpsti_metadata_miss(out, "the altitude's sign"); /* 2 and 3: of the ellipsoid, above and below */
+    gps->is_below_sea = gps->has_altitude && (negative || (below & 1) == 1);
+    said = gpsti_exif_rationals(self, ifd, GPSTI_GPS_TIME, 3, gps->time, &negative);
+    gps->has_time = said == GPSTI_SAID_RIGHT && !negative;
+    if (said != GPSTI_SAID_NOTHING && !gps->has_time) {
+        memset(gps->time, 0, sizeof gps->time);
+        gpsti_metadata_miss(out, "GPS time");
     }
-    out->has_altitude = gpsti_tiff_rationals(self, ifd, GPSTI_GPS_ALTITUDE, 1, &out->altitude);
-    (void)gpsti_tiff_number(self, ifd, GPSTI_GPS_ALTITUDE_REF, &below);
-    out->is_below_sea = out->has_altitude && (below & 1) == 1; /* 2 and 3: of the ellipsoid, above and below */
-    out->has_time = gpsti_tiff_rationals(self, ifd, GPSTI_GPS_TIME, 3, out->time);
-    gpsti_tiff_text(self, ifd, GPSTI_GPS_DATE, "0000:00:00", out->date);
+    said = gpsti_exif_text(self, ifd, GPSTI_GPS_DATE, text);
+    if (said == GPSTI_SAID_WRONG || (said && gpsti_exif_day(text, gps->date) == GPSTI_SAID_WRONG))
+        gpsti_metadata_miss(out, "GPS date");
 }
 
 GPSTI_INTERN void gpsti_exif_read(gpsti_segment exif, gpst_metadata* out) {
-    const char* const form = "0000:00:00 00:00:00";
-    gpsti_tiff tiff;
-    uint32_t value = 0, ifd = 0;
-    if (!gpsti_tiff_is(exif.data, exif.bytes))
-        return;
-    tiff.data = exif.data;
-    tiff.bytes = exif.bytes;
-    tiff.big = exif.data[0] == 'M';
-    const uint32_t first = gpsti_tiff_u32(&tiff, exif.data + 4);
-    if (gpsti_tiff_number(&tiff, first, GPSTI_TAG_ORIENTATION, &value) && value >= 1 && value <= 8)
-        out->orientation = value;
-    if (gpsti_tiff_number(&tiff, first, GPSTI_TAG_EXIF, &ifd)) {
-        gpsti_tiff_text(&tiff, ifd, GPSTI_TAG_DATE_ORIGINAL, form, out->date);
-        if (out->date[0]) {
-            gpsti_tiff_text(&tiff, ifd, GPSTI_TAG_OFFSET_ORIGINAL, "+00:00", out->date_offset);
-            gpsti_tiff_digits(&tiff, ifd, GPSTI_TAG_SUBSECOND_ORIGINAL, out->subsecond, sizeof out->subsecond);
-        }
-    }
-    if (!out->date[0])
-        gpsti_tiff_text(&tiff, first, GPSTI_TAG_DATE, form, out->date);
-    if (gpsti_tiff_number(&tiff, first, GPSTI_TAG_GPS, &ifd))
-        gpsti_exif_read_gps(&tiff, ifd, &out->gps);
+    const gpsti_tiff tiff = gpsti_tiff_of(exif);
+    uint64_t ifd = UINT64_MAX;
+    if (gpsti_exif_number(&tiff, tiff.first, GPSTI_TAG_ORIENTATION, 8, &out->orientation) == GPSTI_SAID_WRONG)
+        gpsti_metadata_miss(out, "orientation");
+    (void)gpsti_tiff_number(&tiff, tiff.first, GPSTI_TAG_EXIF, &ifd);
+    gpsti_exif_read_date(&tiff, ifd, out);
+    if (gpsti_tiff_number(&tiff, tiff.first, GPSTI_TAG_GPS, &ifd))
+        gpsti_exif_read_gps(&tiff, ifd, out);
 }
 
 GPSTI_INTERN gpsti_segment gpsti_tiff_tag(gpsti_segment block, uint32_t tag) {
     gpsti_segment none = {NULL, 0};
+    const gpsti_tiff tiff = gpsti_tiff_of(block);
     gpsti_tiff_entry entry;
-    gpsti_tiff tiff;
-    tiff.data = block.data;
-    tiff.bytes = block.bytes;
-    tiff.big = block.data[0] == 'M';
-    if (!gpsti_tiff_find(&tiff, gpsti_tiff_u32(&tiff, block.data + 4), tag, &entry) ||
-        gpsti_tiff_value_bytes(entry.type) != 1)
+    if (!gpsti_tiff_find(&tiff, tiff.first, tag, &entry) || gpsti_tiff_value_bytes(entry.type) != 1)
         return none;
     none.data = entry.values;
-    none.bytes = entry.count;
+    none.bytes = (size_t)entry.count;
     return none;
 }
 
 GPSTI_INTERN uint32_t gpsti_tiff_number_of(gpsti_segment block, uint32_t tag) {
-    uint32_t number = 0;
-    gpsti_tiff tiff;
-    tiff.data = block.data;
-    tiff.bytes = block.bytes;
-    tiff.big = block.data[0] == 'M';
-    return gpsti_tiff_number(&tiff, gpsti_tiff_u32(&tiff, block.data + 4), tag, &number) ? number : 0;
+    const gpsti_tiff tiff = gpsti_tiff_of(block);
+    uint64_t number = 0;
+    return gpsti_tiff_number(&tiff, tiff.first, tag, &number) ? (uint32_t)number : 0;
 }
 
 /* ---- making one --------------------------------------------------------------------------------------------- */

@@ -13,16 +13,31 @@
 #define GPSTI_METADATA_XMP_BYTES 29 /* with its zero */
 #define GPSTI_METADATA_ICC "ICC_PROFILE"
 #define GPSTI_METADATA_ICC_BYTES 14 /* with its zero, a chunk's number and how many there are */
+#define GPSTI_METADATA_MOST_XMP ((size_t)4 << 20) /* of a file, and of what EXIF is unpacked to */
 #define GPSTI_METADATA_SEGMENT_BYTES 65533
 #define GPSTI_METADATA_CHUNK_BYTES (GPSTI_METADATA_SEGMENT_BYTES - GPSTI_METADATA_ICC_BYTES)
 #define GPSTI_METADATA_MOST_CHUNKS 255
 #define GPSTI_METADATA_MOST_ICC ((size_t)GPSTI_METADATA_MOST_CHUNKS * GPSTI_METADATA_CHUNK_BYTES)
 
-/* What a file has. The profile is in parts, in order; n_icc 0: none. */
+/* A part of a file that says something; where its name does not tell what it is, its first bytes do. */
+typedef enum gpsti_part_kind { GPSTI_PART_EXIF = 0, GPSTI_PART_XMP = 1, GPSTI_PART_EITHER = 2 } gpsti_part_kind;
+
+typedef struct gpsti_metadata_part {
+    gpsti_part_kind kind;
+    uint32_t packing;
+    gpsti_segment segment;
+} gpsti_metadata_part;
+
+#define GPSTI_METADATA_MOST_PARTS 16 /* files have two or three */
+
+/* What a file has. The profile is in parts, in order; n_icc 0: none that can be read. */
 typedef struct gpsti_found {
-    gpsti_segment exif, xmp;
+    gpsti_metadata_part parts[GPSTI_METADATA_MOST_PARTS];
+    uint32_t n_parts;
+    bool has_more_parts;
     gpsti_segment icc[GPSTI_METADATA_MOST_CHUNKS];
     uint32_t n_icc;
+    bool has_odd_icc; /* there are parts, and they do not go together */
 } gpsti_found;
 
 GPSTI_PRIVATE gpsti_segment gpsti_segment_of(const uint8_t* data, size_t bytes) {
@@ -32,51 +47,37 @@ GPSTI_PRIVATE gpsti_segment gpsti_segment_of(const uint8_t* data, size_t bytes) 
     return block;
 }
 
+GPSTI_PRIVATE bool gpsti_segment_begins(gpsti_segment block, const void* name, size_t name_bytes) {
+    return block.bytes >= name_bytes && memcmp(block.data, name, name_bytes) == 0;
+}
+
 /* Behind a name that it begins with; else none. */
 GPSTI_PRIVATE gpsti_segment gpsti_segment_behind(gpsti_segment block, const void* name, size_t name_bytes) {
-    if (block.bytes <= name_bytes || memcmp(block.data, name, name_bytes) != 0)
+    if (block.bytes <= name_bytes || !gpsti_segment_begins(block, name, name_bytes))
         return gpsti_segment_of(NULL, 0);
     return gpsti_segment_of(block.data + name_bytes, block.bytes - name_bytes);
 }
 
-GPSTI_PRIVATE void gpsti_found_keep(gpsti_segment* first, gpsti_segment block) {
-    if (first->bytes == 0)
-        *first = block;
+/* Up to the next zero, which is taken, too; none: all of the rest. */
+GPSTI_PRIVATE gpsti_segment gpsti_segment_take_text(gpsti_segment* rest) {
+    const void* const end = rest->bytes > 0 ? memchr(rest->data, 0, rest->bytes) : NULL;
+    const gpsti_segment text =
+        gpsti_segment_of(rest->data, end ? (size_t)((const uint8_t*)end - rest->data) : rest->bytes);
+    const size_t used = end ? text.bytes + 1 : text.bytes;
+    *rest = gpsti_segment_of(used > 0 ? rest->data + used : rest->data, rest->bytes - used);
+    return text;
 }
 
-/* ---- where it lies ------------------------------------------------------------------------------------------- */
-
-/* Each part says its number and how many there are. A profile of which one is missing, or is there twice, is none. */
-GPSTI_PRIVATE void gpsti_found_add_icc(gpsti_found* self, gpsti_segment segment, uint32_t* said, uint32_t* n_parts) {
-    const gpsti_segment part = gpsti_segment_behind(segment, GPSTI_METADATA_ICC, sizeof GPSTI_METADATA_ICC);
-    if (part.bytes < 3)
+GPSTI_PRIVATE void gpsti_found_add(gpsti_found* self, gpsti_part_kind kind, gpsti_segment segment, uint32_t packing) {
+    if (segment.bytes == 0)
         return;
-    const uint32_t number = part.data[0], n = part.data[1];
-    if ((*said != 0 && *said != n) || number == 0 || number > n || self->icc[number - 1].bytes > 0) {
-        *said = UINT32_MAX; /* nothing agrees with that */
+    if (self->n_parts == GPSTI_METADATA_MOST_PARTS) {
+        self->has_more_parts = true;
         return;
     }
-    *said = n;
-    ++*n_parts;
-    self->icc[number - 1] = gpsti_segment_of(part.data + 2, part.bytes - 2);
-}
-
-GPSTI_PRIVATE void gpsti_found_in_jpeg(const uint8_t* data, size_t bytes, gpsti_found* out) {
-    gpsti_jpeg_walk walk = gpsti_jpeg_walk_of(data, bytes);
-    uint32_t said = 0, n_parts = 0;
-    while (gpsti_jpeg_next(&walk) && walk.marker != 0xda && !walk.cut) {
-        if (walk.length < 2)
-            continue;
-        const gpsti_segment segment = gpsti_segment_of(data + walk.begin + 4, walk.length - 2);
-        if (walk.marker == 0xe1) {
-            gpsti_found_keep(&out->exif,
-                             gpsti_segment_behind(segment, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES));
-            gpsti_found_keep(&out->xmp, gpsti_segment_behind(segment, GPSTI_METADATA_XMP, GPSTI_METADATA_XMP_BYTES));
-        } else if (walk.marker == 0xe2) {
-            gpsti_found_add_icc(out, segment, &said, &n_parts);
-        }
-    }
-    out->n_icc = said == n_parts ? n_parts : 0;
+    self->parts[self->n_parts].kind = kind;
+    self->parts[self->n_parts].packing = packing;
+    self->parts[self->n_parts++].segment = segment;
 }
 
 GPSTI_PRIVATE uint32_t gpsti_metadata_big32(const uint8_t* at) {
@@ -87,35 +88,114 @@ GPSTI_PRIVATE uint32_t gpsti_metadata_little32(const uint8_t* at) {
     return (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
 }
 
-/* keyword, compressed?, method, language, translated keyword, text */
-GPSTI_PRIVATE gpsti_segment gpsti_metadata_itxt(gpsti_segment chunk) {
-    const char* const keyword = "XML:com.adobe.xmp";
-    gpsti_segment rest = gpsti_segment_behind(chunk, keyword, strlen(keyword) + 1);
-    if (rest.bytes < 2 || rest.data[0] != 0)
-        return gpsti_segment_of(NULL, 0);
-    rest = gpsti_segment_of(rest.data + 2, rest.bytes - 2);
-    for (int i = 0; i < 2 && rest.bytes > 0; i++) {
-        const void* const end = memchr(rest.data, 0, rest.bytes);
-        const size_t used = end ? (size_t)((const uint8_t*)end - rest.data) + 1 : rest.bytes;
-        rest = gpsti_segment_of(rest.data + used, rest.bytes - used);
+/* ---- JPEG ---------------------------------------------------------------------------------------------------- */
+
+/* Each part says its number and how many there are. */
+typedef struct gpsti_icc_numbers {
+    uint8_t numbers[GPSTI_METADATA_MOST_CHUNKS], totals[GPSTI_METADATA_MOST_CHUNKS];
+} gpsti_icc_numbers;
+
+GPSTI_PRIVATE void gpsti_found_add_icc(gpsti_found* self, gpsti_segment segment, gpsti_icc_numbers* said) {
+    const gpsti_segment part = gpsti_segment_behind(segment, GPSTI_METADATA_ICC, sizeof GPSTI_METADATA_ICC);
+    if (part.bytes < 3)
+        return;
+    if (self->n_icc == GPSTI_METADATA_MOST_CHUNKS) {
+        self->has_odd_icc = true;
+        return;
     }
-    return rest;
+    said->numbers[self->n_icc] = part.data[0];
+    said->totals[self->n_icc] = part.data[1];
+    self->icc[self->n_icc++] = gpsti_segment_of(part.data + 2, part.bytes - 2);
+}
+
+/* By their numbers, if these are 1 to n of n; false: they are not, and nothing has changed. */
+GPSTI_PRIVATE bool gpsti_found_sort_icc(gpsti_found* self, const gpsti_icc_numbers* said) {
+    gpsti_segment sorted[GPSTI_METADATA_MOST_CHUNKS];
+    memset(sorted, 0, sizeof sorted);
+    for (uint32_t i = 0; i < self->n_icc; i++) {
+        const uint32_t number = said->numbers[i];
+        if (said->totals[i] != self->n_icc || number == 0 || number > self->n_icc || sorted[number - 1].bytes > 0)
+            return false;
+        sorted[number - 1] = self->icc[i];
+    }
+    memcpy(self->icc, sorted, sizeof sorted);
+    return true;
+}
+
+/* Parts that are numbered otherwise count as they come, if together they are as long as the profile says that it is. */
+GPSTI_PRIVATE void gpsti_found_order_icc(gpsti_found* self, const gpsti_icc_numbers* said) {
+    size_t total = 0;
+    if (self->n_icc == 0 || (!self->has_odd_icc && gpsti_found_sort_icc(self, said)))
+        return;
+    for (uint32_t i = 0; i < self->n_icc; i++)
+        total += self->icc[i].bytes;
+    self->has_odd_icc =
+        self->has_odd_icc || self->icc[0].bytes < 4 || gpsti_metadata_big32(self->icc[0].data) != total;
+    self->n_icc = self->has_odd_icc ? 0 : self->n_icc;
+}
+
+GPSTI_PRIVATE void gpsti_found_in_jpeg(const uint8_t* data, size_t bytes, gpsti_found* out) {
+    gpsti_jpeg_walk walk = gpsti_jpeg_walk_of(data, bytes);
+    gpsti_icc_numbers said;
+    memset(&said, 0, sizeof said);
+    while (gpsti_jpeg_next(&walk) && walk.marker != 0xda && !walk.cut) {
+        if (walk.length < 2)
+            continue;
+        const gpsti_segment segment = gpsti_segment_of(data + walk.begin + 4, walk.length - 2);
+        if (walk.marker == 0xe1) {
+            gpsti_found_add(out, GPSTI_PART_EXIF,
+                            gpsti_segment_behind(segment, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES), 0);
+            gpsti_found_add(out, GPSTI_PART_XMP,
+                            gpsti_segment_behind(segment, GPSTI_METADATA_XMP, GPSTI_METADATA_XMP_BYTES), 0);
+        } else if (walk.marker == 0xe2) {
+            gpsti_found_add_icc(out, segment, &said);
+        }
+    }
+    gpsti_found_order_icc(out, &said);
+}
+
+/* ---- PNG ----------------------------------------------------------------------------------------------------- */
+
+/* A text of any of the three kinds, by its keyword: XMP, or one of ImageMagick's raw profiles. */
+GPSTI_PRIVATE void gpsti_found_text(gpsti_found* self, const uint8_t* kind, gpsti_segment text) {
+    static const char* const profiles[] = {"exif", "xmp", "APP1", "app1"};
+    static const gpsti_part_kind kinds[] = {GPSTI_PART_EXIF, GPSTI_PART_XMP, GPSTI_PART_EITHER, GPSTI_PART_EITHER};
+    const gpsti_segment keyword = gpsti_segment_take_text(&text);
+    const char *const xmp = "XML:com.adobe.xmp", *const raw = "Raw profile type ";
+    uint32_t packing = memcmp(kind, "zTXt", 4) == 0 ? GPSTI_PACKED_ZLIB : 0;
+    if (memcmp(kind, "iTXt", 4) == 0 && text.bytes >= 2) { /* compressed?, method, language, translated keyword */
+        packing = text.data[0] ? GPSTI_PACKED_ZLIB : 0;
+        text = gpsti_segment_of(text.data + 2, text.bytes - 2);
+        (void)gpsti_segment_take_text(&text);
+        (void)gpsti_segment_take_text(&text);
+    } else if (packing && text.bytes >= 1) { /* method */
+        text = gpsti_segment_of(text.data + 1, text.bytes - 1);
+    }
+    if (keyword.bytes == strlen(xmp) && gpsti_segment_begins(keyword, xmp, keyword.bytes))
+        gpsti_found_add(self, GPSTI_PART_XMP, text, packing);
+    const gpsti_segment profile = gpsti_segment_behind(keyword, raw, strlen(raw));
+    for (int i = 0; i < 4; i++)
+        if (profile.bytes == strlen(profiles[i]) && gpsti_segment_begins(profile, profiles[i], profile.bytes))
+            gpsti_found_add(self, kinds[i], text, packing | GPSTI_PACKED_HEX);
 }
 
 GPSTI_PRIVATE void gpsti_found_in_png(const uint8_t* data, size_t bytes, gpsti_found* out) {
     size_t at = 8;
     while (bytes - at >= 12) {
         const uint32_t length = gpsti_metadata_big32(data + at);
+        const uint8_t* const kind = data + at + 4;
         if (length > bytes - at - 12)
             return;
         const gpsti_segment chunk = gpsti_segment_of(data + at + 8, length);
-        if (memcmp(data + at + 4, "eXIf", 4) == 0)
-            gpsti_found_keep(&out->exif, chunk);
-        else if (memcmp(data + at + 4, "iTXt", 4) == 0)
-            gpsti_found_keep(&out->xmp, gpsti_metadata_itxt(chunk));
+        if (memcmp(kind, "eXIf", 4) == 0)
+            gpsti_found_add(out, GPSTI_PART_EXIF, chunk, 0);
+        else if (memcmp(kind, "iTXt", 4) == 0 || memcmp(kind, "tEXt", 4) == 0 || memcmp(kind, "zTXt", 4) == 0)
+            gpsti_found_text(out, kind, chunk);
         at += 12 + (size_t)length;
     }
 }
+
+/* ---- WebP and TIFF ------------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_found_in_webp(const uint8_t* data, size_t bytes, gpsti_found* out) {
     size_t at = 12;
@@ -124,13 +204,12 @@ GPSTI_PRIVATE void gpsti_found_in_webp(const uint8_t* data, size_t bytes, gpsti_
         if (length > bytes - at - 8)
             break;
         const gpsti_segment chunk = gpsti_segment_of(data + at + 8, length);
-        const gpsti_segment bare = gpsti_segment_behind(chunk, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES);
         if (memcmp(data + at, "EXIF", 4) == 0)
-            gpsti_found_keep(&out->exif, bare.bytes > 0 ? bare : chunk);
+            gpsti_found_add(out, GPSTI_PART_EXIF, chunk, 0);
         else if (memcmp(data + at, "XMP ", 4) == 0)
-            gpsti_found_keep(&out->xmp, chunk);
-        else if (memcmp(data + at, "ICCP", 4) == 0)
-            gpsti_found_keep(&out->icc[0], chunk);
+            gpsti_found_add(out, GPSTI_PART_XMP, chunk, 0);
+        else if (memcmp(data + at, "ICCP", 4) == 0 && out->icc[0].bytes == 0)
+            out->icc[0] = chunk;
         const size_t padded = (size_t)length + (length & 1);
         at += 8 + (padded <= bytes - at - 8 ? padded : length);
     }
@@ -138,9 +217,10 @@ GPSTI_PRIVATE void gpsti_found_in_webp(const uint8_t* data, size_t bytes, gpsti_
 }
 
 GPSTI_PRIVATE void gpsti_found_in_tiff(const uint8_t* data, size_t bytes, gpsti_found* out) {
-    out->exif = gpsti_segment_of(data, bytes);
-    out->xmp = gpsti_tiff_tag(out->exif, GPSTI_TIFF_XMP);
-    out->icc[0] = gpsti_tiff_tag(out->exif, GPSTI_TIFF_ICC);
+    const gpsti_segment file = gpsti_segment_of(data, bytes);
+    gpsti_found_add(out, GPSTI_PART_EXIF, file, 0);
+    gpsti_found_add(out, GPSTI_PART_XMP, gpsti_tiff_tag(file, GPSTI_TIFF_XMP), 0);
+    out->icc[0] = gpsti_tiff_tag(file, GPSTI_TIFF_ICC);
     out->n_icc = out->icc[0].bytes > 0 ? 1 : 0;
 }
 
@@ -159,13 +239,77 @@ GPSTI_PRIVATE void gpsti_metadata_find(const void* file, size_t bytes, gpsti_fou
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
+GPSTI_INTERN void gpsti_metadata_miss(gpst_metadata* out, const char* what) {
+    const size_t used = strlen(out->note);
+    gpsti_format(out->note + used, sizeof out->note - used, "%s%s", used > 0 ? ", " : "not read: ", what);
+}
+
+/* Parts in the order of the file, until so many bytes of XMP were read. */
+typedef struct gpsti_metadata_reader {
+    gpst_metadata* out;
+    gpsti_xmp_found xmp;
+    size_t xmp_bytes;
+    bool has_exif, missed_exif, missed_xmp;
+} gpsti_metadata_reader;
+
+GPSTI_PRIVATE void gpsti_metadata_read_exif(gpsti_metadata_reader* self, gpsti_segment block) {
+    const gpsti_segment bare = gpsti_segment_behind(block, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES);
+    const gpsti_segment exif = bare.bytes > 0 ? bare : block;
+    self->has_exif = true;
+    self->missed_exif = !gpsti_tiff_is(exif.data, exif.bytes);
+    if (!self->missed_exif)
+        gpsti_exif_read(exif, self->out);
+}
+
+GPSTI_PRIVATE void gpsti_metadata_read_xmp(gpsti_metadata_reader* self, gpsti_segment block) {
+    const gpsti_segment bare = gpsti_segment_behind(block, GPSTI_METADATA_XMP, GPSTI_METADATA_XMP_BYTES);
+    gpsti_xmp_read(bare.bytes > 0 ? bare : block, &self->xmp);
+    self->xmp_bytes += block.bytes;
+}
+
+/* The first EXIF, and all of XMP. A file itself is its EXIF, however large. */
+GPSTI_PRIVATE void gpsti_metadata_read_part(gpsti_metadata_reader* self, const gpsti_metadata_part* part) {
+    const bool is_exif = part->kind == GPSTI_PART_EXIF;
+    const size_t most = is_exif && !part->packing ? SIZE_MAX
+                        : is_exif                 ? GPSTI_METADATA_MOST_XMP
+                                                  : GPSTI_METADATA_MOST_XMP - self->xmp_bytes;
+    gpsti_unpacked unpacked;
+    if (is_exif && self->has_exif)
+        return;
+    gpsti_unpack(part->segment, part->packing, most, &unpacked);
+    const gpsti_segment block = unpacked.segment;
+    if (block.bytes == 0 && is_exif) {
+        self->has_exif = self->missed_exif = true;
+    } else if (block.bytes == 0) {
+        self->missed_xmp = true;
+        self->xmp_bytes += unpacked.memory_bytes < most ? unpacked.memory_bytes : most; /* that took its time, too */
+    } else if (is_exif || (part->kind == GPSTI_PART_EITHER &&
+                           gpsti_segment_begins(block, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES))) {
+        if (!self->has_exif)
+            gpsti_metadata_read_exif(self, block);
+    } else {
+        gpsti_metadata_read_xmp(self, block);
+    }
+    gpsti_unpack_free(&unpacked);
+}
+
 GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_metadata* out) {
+    gpsti_metadata_reader reader;
     gpsti_found found;
     GPSTI_FAIL_IF(!data || !out, GPST_ERROR_ARGUMENT, "gpst_metadata_read: data and out: required");
     memset(out, 0, sizeof *out);
+    memset(&reader, 0, sizeof reader);
+    reader.out = out;
     gpsti_metadata_find(data, bytes, &found);
-    gpsti_exif_read(found.exif, out);
-    gpsti_xmp_read(found.xmp, out);
+    for (uint32_t i = 0; i < found.n_parts; i++)
+        gpsti_metadata_read_part(&reader, &found.parts[i]);
+    gpsti_xmp_finish(&reader.xmp, out);
+    if (reader.missed_exif)
+        gpsti_metadata_miss(out, "EXIF");
+    if (reader.missed_xmp || found.has_more_parts)
+        gpsti_metadata_miss(out, "XMP");
+    if (found.has_odd_icc)
+        gpsti_metadata_miss(out, "ICC profile");
     return GPST_OK;
 }
 

@@ -26,7 +26,7 @@ typedef struct gpst_rational {
 */
 typedef struct gpst_gps {
     char latitude_ref, longitude_ref; /* 'N' or 'S', 'E' or 'W'; both 0: no position */
-    gpst_rational latitude[3], longitude[3]; /* degrees, minutes, seconds */
+    gpst_rational latitude[3], longitude[3]; /* degrees, minutes, seconds: amounts, what the file leaves out 0/1 */
     bool has_altitude, is_below_sea;
     gpst_rational altitude; /* metres */
     bool has_time;
@@ -34,22 +34,27 @@ typedef struct gpst_gps {
     char date[11];         /* "YYYY:MM:DD", UTC; "" = none */
 } gpst_gps;
 
+#define GPST_GPANO_FAULT_BYTES 88
+
 /* gpst_metadata -- what a picture file says beside its pixels; all-zero: nothing
 
    Ownership    plain values
    Since        0.1
 */
 typedef struct gpst_metadata {
-    uint32_t orientation; /* EXIF's, 1 to 8; 0 = none */
-    char date[20];        /* "YYYY:MM:DD HH:MM:SS": DateTimeOriginal, else DateTime; "" = none */
-    char date_offset[7];  /* of DateTimeOriginal from UTC, "+02:00"; "" = none */
-    char subsecond[10];   /* of DateTimeOriginal, digits behind the point; "" = none */
+    uint32_t orientation; /* EXIF's, else XMP's, 1 to 8; 0 = none */
+    char date[20];        /* "YYYY:MM:DD HH:MM:SS": DateTimeOriginal, else DateTimeDigitized, DateTime; "" = none */
+    char date_offset[7];  /* of that one from UTC, "+02:00"; "" = none */
+    char subsecond[10];   /* of that one, digits behind the point; "" = none */
     gpst_gps gps;
-    char projection[32];  /* GPano's ProjectionType; "" = none */
-    bool has_sphere;      /* it is "equirectangular" */
+    char projection[32];  /* GPano's ProjectionType; "equirectangular" where GPano says none; "" = no GPano */
+    bool has_sphere;      /* it is "equirectangular", of any case */
     /* As GPano says; 0 = it does not. Pixels of the whole sphere, and which of them the file has. */
     uint32_t full_width, full_height, crop_width, crop_height, crop_left, crop_top;
-    double heading, pitch, roll; /* PoseHeadingDegrees and so on, finite; 0 = none */
+    double heading, pitch, roll; /* PoseHeadingDegrees and so on, within +-1e9; 0 = none */
+    /* Why nothing of GPano is told above: a property and what is wrong with it; "" = nothing is. */
+    char gpano_fault[GPST_GPANO_FAULT_BYTES];
+    char note[128];       /* "not read: GPS position, XMP": what is there and cannot be read, GPano aside; "" */
 } gpst_metadata;
 
 /* gpst_metadata_read -- what a file says beside its pixels
@@ -60,11 +65,15 @@ typedef struct gpst_metadata {
    Returns      GPST_OK | ARGUMENT (NULL)
    Ownership    nothing is kept
    Threads      any
-   Blocking     never; no allocation
+   Blocking     never; no allocation, but up to 4 MiB during the call where a PNG has EXIF or XMP packed
    Device       none
-   Formula      EXIF: of JPEG the first APP1 that begins "Exif", PNG's eXIf, WebP's EXIF, a TIFF file itself; its
-                orientation is IFD0's. GPano: as attributes or elements of the XMP of JPEG's APP1 (not extended), PNG's
-                iTXt (not compressed), WebP and TIFF, in UTF-8
+   Formula      EXIF: of JPEG the first APP1 that begins "Exif", of PNG the first of eXIf and ImageMagick's "Raw profile
+                type exif" and "APP1" (tEXt, zTXt, iTXt), WebP's EXIF, a TIFF or BigTIFF file itself; its orientation is
+                IFD0's. GPano and tiff:Orientation: as attributes or elements of the XMP of JPEG's APP1 (not extended),
+                PNG's texts "XML:com.adobe.xmp" and "Raw profile type xmp", WebP and TIFF, in UTF-8; the first of each
+                property counts, of all packets together. Of a file 4 MiB of XMP are read, packets beyond them are
+                noted; the time is linear. Numbers may have blanks around them and an exponent. Rationals of GPS may be
+                signed (a sign says south, west, below), fewer than three, and 0/0 behind the first
    Source       core/pictures/metadata.c          Tests  tests/test_metadata.c          Since 0.1
 */
 GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_metadata* out);
@@ -80,7 +89,8 @@ GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_met
    Threads      any
    Blocking     never; no allocation
    Device       none
-   Formula      JPEG: its APP2 segments, if all are there; TIFF: tag 34675; WebP: ICCP. PNG's is compressed: none here
+   Formula      JPEG: its APP2 segments, by their numbers if all are there, else as they come if together they are as
+                long as the profile says; TIFF: tag 34675; WebP: ICCP. PNG's is compressed: none here
    Source       core/pictures/metadata.c          Tests  tests/test_metadata_files.c          Since 0.1
 */
 GPST_API gpst_result gpst_metadata_read_icc(const void* data, size_t bytes, void* out, size_t* icc_bytes);

@@ -49,9 +49,10 @@ GPSTI_PRIVATE bool gpsti_npy_accept_word(gpsti_npy_cursor* cursor, const char* w
     return true;
 }
 
-/* A quoted string without escapes; "" when it is longer than the room. */
+/* A quoted string without escapes, as u'' too; "" when it is longer than the room. */
 GPSTI_PRIVATE bool gpsti_npy_string(gpsti_npy_cursor* cursor, char* out, size_t room) {
-    const char quote = gpsti_npy_peek(cursor);
+    (void)gpsti_npy_accept(cursor, 'u');
+    const char quote = cursor->at == cursor->end ? '\0' : *cursor->at;
     if (quote != '\'' && quote != '"')
         return false;
     const char* begin = ++cursor->at;
@@ -76,6 +77,8 @@ GPSTI_PRIVATE bool gpsti_npy_shape(gpsti_npy_cursor* cursor, gpsti_npy_fields* h
         uint64_t value = 0;
         for (; cursor->at != cursor->end && *cursor->at >= '0' && *cursor->at <= '9'; cursor->at++)
             value = value > UINT32_MAX ? value : value * 10 + (uint64_t)(*cursor->at - '0');
+        if (cursor->at != cursor->end && *cursor->at == 'L') /* Python 2 wrote long numbers so */
+            cursor->at++;
         header->dims[header->n_dims++] = value;
         if (!gpsti_npy_accept(cursor, ',') && gpsti_npy_peek(cursor) != ')')
             return false;

@@ -35,7 +35,8 @@ typedef struct gpst_placement {
     bool moves;             /* false: the picture is what was stored */
     bool has_pose;          /* pose is not all-zero: yaw is GPano's heading, pitch and roll are its own */
     gpst_view pose;
-    char note[192];         /* what a user may want to know of it, sentences with "; " in between; "" */
+    char note[248];         /* what a user may want to know of it, sentences with "; " in between, and at last the
+                               metadata's note; "" */
 } gpst_placement;
 
 /* gpst_placement_of -- where the pixels of a file come to lie
@@ -52,8 +53,9 @@ typedef struct gpst_placement {
    Blocking     never; no allocation
    Device       none
    Formula      GPano's numbers are of the picture as it was written: where its size is another than CroppedArea says it
-                was scaled since, and all of them are scaled with it, rounded to the nearest. Numbers that contradict
-                each other are ignored, and the note says so
+                was scaled since, and all of them are scaled with it, rounded to the nearest. Angles count modulo 360.
+                GPano is used, all of it, or it is ignored, all of it, and the note says why: one value cannot be read,
+                one size is missing beside others, or they contradict each other. Left and top that are missing are 0
    Source       core/pictures/placement.c          Tests  tests/test_placement.c          Since 0.1
 */
 GPST_API gpst_result gpst_placement_of(const gpst_placement_desc* desc, const gpst_metadata* metadata,

@@ -90,7 +90,7 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     gpsti_codec* codec = NULL;
     GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
     GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, item->file_bytes));
-    GPSTI_TRY(gpsti_decode_placement(desc, item->file_data, item->file_bytes, &info, &placement));
+    GPSTI_TRY(gpsti_decode_placement(desc, gpsti_slot_metadata(slot), item->file_bytes, &info, &placement));
     shape.width = info.width;
     shape.height = info.height;
     shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID && !placement.moves ? info.planes : info.format;

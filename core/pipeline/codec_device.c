@@ -166,7 +166,7 @@ GPSTI_INTERN bool gpsti_decode_must_queue(gpsti_slot* slot, const gpsti_step* st
                        gpsti_jpeg_is_plain((const uint8_t*)item->file_data, item->file_bytes, &slot->jpeg_first) &&
                        !GPST_FAILED(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info)) &&
                        !GPST_FAILED(gpsti_decode_check_jpeg(desc, &info, item->file_bytes)) &&
-                       !GPST_FAILED(gpsti_decode_placement(desc, item->file_data, item->file_bytes, &info,
+                       !GPST_FAILED(gpsti_decode_placement(desc, gpsti_slot_metadata(slot), item->file_bytes, &info,
                                                            &slot->placement)) &&
                        !slot->placement.moves;
     slot->decode = plain ? GPSTI_DECODE_EITHER : GPSTI_DECODE_CORES;

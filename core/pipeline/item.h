@@ -85,6 +85,8 @@ typedef struct gpst_item {
     void* user_data;
     const void* file_data; /* what the READ stage read; "" of an empty file; NULL before it or without one */
     size_t file_bytes;
+    const gpst_metadata* metadata; /* what the file says, once gpst_task_metadata was asked for it, as DECODE stages do
+                                      of JPEG files; else NULL */
     const gpst_set* sets;  /* n_sets of them */
     uint32_t n_sets;
     const char* decoder;   /* what a DECODE stage decoded the file with: "libjpeg-turbo", "nvJPEG", "PNM", ".npy" or
@@ -159,6 +161,18 @@ GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32
 */
 GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
                                            const gpst_image* shape, size_t offset_bytes, gpst_image* out);
+/* gpst_task_metadata -- what the item's file says beside its pixels: read once, for all stages: item->metadata
+
+   Parameters   task  (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
+   Shapes       none
+   Returns      as gpst_metadata_read fills it; all-zero without a file; never NULL
+   Ownership    the item's
+   Threads      within a callback of this task only
+   Blocking     as gpst_metadata_read
+   Device       none
+   Source       core/pipeline/placing.c       Tests  tests/test_job_hooks.c          Since 0.1
+*/
+GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task);
 /* gpst_task_set_pose -- how the item's panorama was turned when it was taken: WARP stages with EQUIRECT behind this one
    leave their views where they are in the world
 

@@ -43,6 +43,21 @@ GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
         gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 ? "; " : "", text);
 }
 
+GPSTI_INTERN const gpst_metadata* gpsti_slot_metadata(gpsti_slot* slot) {
+    gpst_item* const item = &slot->item;
+    if (!item->metadata) {
+        memset(&slot->metadata, 0, sizeof slot->metadata);
+        if (item->file_data)
+            (void)gpst_metadata_read(item->file_data, item->file_bytes, &slot->metadata);
+        item->metadata = &slot->metadata;
+    }
+    return item->metadata;
+}
+
+GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task) {
+    return gpsti_slot_metadata(gpsti_placing_slot(task));
+}
+
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {
     gpsti_placing_slot(task)->item.decoder = name;
 }

@@ -278,6 +278,7 @@ GPSTI_PRIVATE void gpsti_slot_clear(gpsti_slot* slot) {
     item->decoder = item->encoder = slot->encoder = "";
     item->file_data = NULL;
     item->file_bytes = 0;
+    item->metadata = NULL;
     slot->started = slot->single = slot->device_done = false;
     slot->may_drop = slot->waits_turn = false;
     slot->arrived = 0;

@@ -112,7 +112,8 @@ struct gpsti_slot {
     char note[GPSTI_NOTE_BYTES]; /* item.note */
     bool posed;
     gpst_view pose; /* if so, of the panorama */
-    struct {        /* what the input said of both: an item that begins anew has that alone */
+    gpst_metadata metadata; /* item.metadata */
+    struct {        /* what the input said of pose and note: an item that begins anew has that alone */
         bool posed;
         gpst_view pose;
         char note[GPSTI_NOTE_BYTES];
@@ -173,6 +174,8 @@ GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* inp
 GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot);
 /* Behind the sentences that item.note has. */
 GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text);
+/* Its file's, read where it was not yet. */
+GPSTI_INTERN const gpst_metadata* gpsti_slot_metadata(gpsti_slot* slot);
 /* Pose and note are those that the input came with; and that input is this one. */
 GPSTI_INTERN void gpsti_slot_begin_notes(gpsti_slot* slot);
 GPSTI_INTERN void gpsti_slot_load_notes(gpsti_slot* slot, const gpst_input* input);

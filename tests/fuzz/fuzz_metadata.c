@@ -66,7 +66,9 @@ static void check_metadata(const gpst_metadata* read) {
     REQUIRE(are_sound(gps->time, 3, gps->has_time));
     REQUIRE(is_text(read->projection, sizeof read->projection, 0));
     REQUIRE(read->has_sphere == (strcmp(read->projection, "equirectangular") == 0));
-    REQUIRE(isfinite(read->heading) && isfinite(read->pitch) && isfinite(read->roll));
+    REQUIRE(fabs(read->heading) <= 1e9 && fabs(read->pitch) <= 1e9 && fabs(read->roll) <= 1e9);
+    REQUIRE(is_text(read->gpano_fault, sizeof read->gpano_fault, 0) && is_text(read->note, sizeof read->note, 0));
+    REQUIRE(!read->gpano_fault[0] || (!read->projection[0] && read->full_width == 0 && fabs(read->heading) <= 0.0));
 }
 
 /* ---- where the pixels come to lie ------------------------------------------------------------------------------ */
@@ -110,7 +112,9 @@ static void check_placement(const gpst_metadata* metadata, uint32_t flags, uint3
     REQUIRE((uint64_t)placement.top + placement.turned_height <= placement.height);
     REQUIRE(placement.moves == (placement.orientation != 1 || placement.width != placement.turned_width ||
                                 placement.height != placement.turned_height));
-    REQUIRE(is_text(placement.note, sizeof placement.note, 0) && (desc.sphere || !placement.note[0]));
+    REQUIRE(is_text(placement.note, sizeof placement.note, 0));
+    REQUIRE(desc.sphere || strcmp(placement.note, metadata->note) == 0);
+    REQUIRE(!strstr(placement.note, "is ignored") || (!placement.has_pose && placement.width == placement.turned_width));
     REQUIRE(!placement.has_pose || (desc.sphere && !desc.ignore_pose && metadata->has_sphere));
     REQUIRE(fabs(placement.pose.yaw) <= 360 && fabs(placement.pose.pitch) <= 360 && fabs(placement.pose.roll) <= 360);
     check_window(&placement);

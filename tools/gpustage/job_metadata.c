@@ -56,7 +56,8 @@ static const char* job_kind_of(const char* note) {
                                            {"GPano: the camera", "pose"},
                                            {" placed at ", "placed"},
                                            {"others are not read", "pages"},
-                                           {"CMYK without an Adobe", "inks"}};
+                                           {"CMYK without an Adobe", "inks"},
+                                           {"not read: ", "metadata_not_read"}};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++)
         if (strstr(note, kinds[i][0]))
             return kinds[i][1];
@@ -81,7 +82,8 @@ static void job_remark_profile(const job* self, const gpst_item* item) {
     size_t bytes = 0;
     if (!self->desc.reproject || self->desc.asked->no_metadata)
         return;
-    if (codec_read_icc(item->file_data, item->file_bytes, &profile, &bytes) && bytes > 0 && !job_icc_fits(profile, bytes))
+    if (codec_read_icc(item->file_data, item->file_bytes, &profile, &bytes) && bytes > 0 &&
+        !job_icc_fits(profile, bytes))
         (void)remarks_add("profile_dropped", item->name,
                           "its ICC profile is not one of RGB, as views are, or too large: they have none");
     free(profile);

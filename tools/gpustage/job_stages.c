@@ -36,16 +36,14 @@ void job_worker_term(void* user_data, uint32_t worker_index, void* worker_state)
 }
 
 /* Where the file's metadata puts its pixels; of what has none only the shape says something. */
-static gpst_result job_find_place(const job* self, const gpst_item* item, const codec* worker, codec_kind kind,
+static gpst_result job_find_place(const job* self, gpst_task* task, const codec* worker, codec_kind kind,
                                   const gpst_image* shape, gpst_placement* out) {
     gpst_placement_desc desc = job_make_placement(self);
     char reason[CODEC_REASON_BYTES] = "";
-    gpst_metadata metadata = GPST_ZERO;
+    const gpst_metadata none = GPST_ZERO;
     gpst_image placed = *shape;
-    gpst_result result = kind == CODEC_RAW ? GPST_OK : gpst_metadata_read(item->file_data, item->file_bytes, &metadata);
-    desc.file_bytes = item->file_bytes;
-    if (!GPST_FAILED(result))
-        result = gpst_placement_of(&desc, &metadata, shape, out);
+    desc.file_bytes = task->item->file_bytes;
+    gpst_result result = gpst_placement_of(&desc, kind == CODEC_RAW ? &none : gpst_task_metadata(task), shape, out);
     if (GPST_FAILED(result) || !out->moves)
         return result;
     const uint64_t stored_bytes = out->orientation != 1 ? shape->height * (uint64_t)gpst_image_row_bytes(shape) : 0;
@@ -64,11 +62,11 @@ gpst_result job_decode(void* user_data, gpst_task* task) {
     gpst_placement placement;
     gpst_placing placing;
     gpst_image shape;
-    gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
-                                           &shape, reason);
+    gpst_result result =
+        codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind, &shape, reason);
     if (GPST_FAILED(result))
         return gpst_task_fail(task, result, "%s", reason);
-    result = job_find_place(self, item, worker, kind, &shape, &placement);
+    result = job_find_place(self, task, worker, kind, &shape, &placement);
     if (GPST_FAILED(result))
         return result;
     if (kind == CODEC_RAW) { /* used where the file was read to */
@@ -91,9 +89,8 @@ static gpst_result job_fit_scratch(job_worker* worker, gpst_task* task, size_t b
     free(worker->scratch);
     worker->scratch = malloc(bytes);
     worker->scratch_bytes = worker->scratch ? bytes : 0;
-    return worker->scratch
-               ? GPST_OK
-               : gpst_task_fail(task, GPST_ERROR_MEMORY, "out of memory: %zu bytes to encode in", bytes);
+    return worker->scratch ? GPST_OK
+                           : gpst_task_fail(task, GPST_ERROR_MEMORY, "out of memory: %zu bytes to encode in", bytes);
 }
 
 /* By way of the worker's scratch: the slot has room for what it is, not for the most that it can be. */
@@ -104,8 +101,8 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
     void* room = NULL;
     *bytes = codec_encode_bound(kind, picture, settings);
     if (*bytes == 0)
-        return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width,
-                              picture->height, codec_extension(kind));
+        return gpst_task_fail(task, GPST_ERROR_UNSUPPORTED, "%ux%u: too large for .%s", picture->width, picture->height,
+                              codec_extension(kind));
     gpst_result result = job_fit_scratch(worker, task, *bytes);
     if (GPST_FAILED(result))
         return result;
@@ -121,13 +118,11 @@ static gpst_result job_encode_picture(codec_kind kind, gpst_task* task, const gp
 /* How a frame was turned when it was taken; its size does not matter here. */
 static bool job_find_pose(const job* self, const gpst_item* item, gpst_view* out) {
     const gpst_placement_desc desc = job_make_placement(self);
-    gpst_metadata metadata;
     gpst_placement placement;
     gpst_image pixel = GPST_ZERO;
     pixel.width = pixel.height = 1;
-    if (self->desc.asked->raw.width > 0 ||
-        GPST_FAILED(gpst_metadata_read(item->file_data, item->file_bytes, &metadata)) ||
-        GPST_FAILED(gpst_placement_of(&desc, &metadata, &pixel, &placement)))
+    if (self->desc.asked->raw.width > 0 || !item->metadata ||
+        GPST_FAILED(gpst_placement_of(&desc, item->metadata, &pixel, &placement)))
         return false;
     *out = placement.pose;
     return placement.has_pose;
@@ -190,10 +185,10 @@ static gpst_result job_place_mask(const job* self, gpst_task* task, codec* worke
     codec_kind kind = CODEC_UNKNOWN;
     gpst_placement placement;
     gpst_image frame, part = *picture, room, window;
-    gpst_result result = codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind,
-                                           &frame, reason);
+    gpst_result result =
+        codec_read_header(worker, item->file_data, item->file_bytes, &self->desc.asked->raw, &kind, &frame, reason);
     if (!GPST_FAILED(result))
-        result = job_find_place(self, item, worker, kind, &frame, &placement);
+        result = job_find_place(self, task, worker, kind, &frame, &placement);
     if (GPST_FAILED(result))
         return result;
     room = *picture;
