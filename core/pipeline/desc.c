@@ -126,14 +126,29 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
 GPSTI_PRIVATE gpst_result gpsti_stage_check_batch(const gpst_pipeline_desc* desc, uint32_t s) {
     const gpst_stage_desc* const stage = &desc->stages[s];
     const bool has_func = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE;
-    const bool computes = stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
     GPSTI_FAIL_IF(stage->batch_func && (!has_func || stage->per_picture || stage->func), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_func: only for HOST and DEVICE, without func, not per_picture", s);
     GPSTI_FAIL_IF(stage->batch_most > GPSTI_MOST_BATCH, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_most=%u: at most %d", s, stage->batch_most, GPSTI_MOST_BATCH);
-    GPSTI_FAIL_IF(stage->batch_most > 1 && !computes && !stage->batch_func, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(stage->batch_most > 1 && !gpsti_stage_has_batches(stage), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_most=%u: only with batch_func, and for WARP and MASK", s,
                   stage->batch_most);
+    return GPST_OK;
+}
+
+/* Only stages that take items together look at deadlines. */
+GPSTI_PRIVATE gpst_result gpsti_stages_check_deadline(const gpst_pipeline_desc* desc) {
+    bool acts = desc->deadline_ns == 0;
+    GPSTI_FAIL_IF(desc->deadline_ns < 0 || (desc->deadline_ns > 0 && desc->source), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": deadline_ns=%lld: must not be negative, and is for pushed inputs",
+                  (long long)desc->deadline_ns);
+    for (uint32_t s = 0; s < desc->n_stages; s++)
+        acts = acts || desc->stages[s].batch_func ||
+               (desc->stages[s].batch_most > 0 && gpsti_stage_has_batches(&desc->stages[s]));
+    GPSTI_FAIL_IF(!acts, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": deadline_ns=%lld: only a stage with a batch_func, or WARP and MASK with batch_most, "
+                               "drops what would be late, and there is none",
+                  (long long)desc->deadline_ns);
     return GPST_OK;
 }
 
@@ -330,9 +345,7 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
                   mode);
     GPSTI_FAIL_IF(policy < 0 || policy > (int)GPST_FULL_LATEST_ONLY, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": full_policy=%d: unknown", policy);
-    GPSTI_FAIL_IF(desc->deadline_ns < 0 || (desc->deadline_ns > 0 && desc->source), GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": deadline_ns=%lld: must not be negative, and is for pushed inputs",
-                  (long long)desc->deadline_ns);
+    GPSTI_TRY(gpsti_stages_check_deadline(desc));
     GPSTI_FAIL_IF(fsync_policy < 0 || fsync_policy > (int)GPST_FSYNC_NONE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": fsync=%d: unknown", fsync_policy);
     GPSTI_FAIL_IF(graphs < 0 || graphs > (int)GPST_GRAPHS_ALWAYS, GPST_ERROR_ARGUMENT,

@@ -82,15 +82,20 @@ GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gp
              pipeline->stages[step[-1].first_stage].codec == GPST_CODEC_EXACT));
 }
 
-/* May stage s be submitted with those from first on? Not where items may wait in front of it; and a list that the host
-   reads must have been written before. */
+/* May stage s be submitted with those from first on? Not where items may wait in front of it, but for LATEST_ONLY: the
+   newest waits in front of them all, since what the device makes of it meanwhile would stand behind this stage there.
+   And a list that the host reads must have been written before. */
 GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_t first, uint32_t s) {
+    const bool latest = s < pipeline->desc.n_stages && pipeline->stages[s].desc.full_policy == GPST_FULL_LATEST_ONLY;
     uint32_t written = 0;
     if (s == pipeline->desc.n_stages || !gpsti_stage_is_offload(&pipeline->stages[s].desc) ||
-        pipeline->stages[s].desc.queue_most > 0 || pipeline->stages[s].desc.full_policy != GPST_FULL_BLOCK)
+        (gpsti_stage_has_bound(&pipeline->stages[s].desc) && !latest))
         return false;
-    for (uint32_t before = first; before < s; before++)
+    for (uint32_t before = first; before < s; before++) {
         written |= pipeline->stages[before].desc.writes;
+        if (latest && gpsti_stage_has_bound(&pipeline->stages[before].desc))
+            return false;
+    }
     return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
 }
 
@@ -102,23 +107,25 @@ GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const g
     return false;
 }
 
-/* The largest that one of its stages wants. */
+/* The largest that one of its stages wants. What has no batches is told each item alone, whatever batch_most says. */
 GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
-        const uint32_t most = stage->batch_most == 0 && stage->batch_func
+        const uint32_t most = !gpsti_stage_has_batches(stage) ? 0
+                              : stage->batch_most == 0 && stage->batch_func
                                   ? gpsti_batch_preset_of(pipeline->desc.preset).batch_most
                                   : stage->batch_most;
         step->batch_most = most > step->batch_most ? most : step->batch_most;
     }
 }
 
-/* Threads that submit to a driver side by side wait for each other in it: one after the other is faster
+/* Nothing would wait in front of a stage that all items may enter: with LATEST_ONLY one is in it, unless it says more.
+   Threads that submit to a driver side by side wait for each other in it: one after the other is faster
    (docs/benchmarks/gpu-engine.md). A DEVICE stage's function may wait for what another item does: it has no limit. */
 GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, const gpsti_step* step,
                                               bool asynchronous) {
     const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
-    const uint32_t batches = step->batch_most > 1 ? gpsti_batch_preset_of(pipeline->desc.preset).depth : 0;
+    const uint32_t batches = gpsti_step_depth(pipeline, step);
     if (step->kind != GPSTI_STEP_OFFLOAD)
         return stages->desc.concurrency > 0 ? stages->desc.concurrency : batches;
     if (!asynchronous)
@@ -135,11 +142,11 @@ GPSTI_PRIVATE void gpsti_steps_bound(gpst_pipeline* pipeline) {
     gpsti_step* holds = NULL;
     for (uint32_t s = pipeline->n_steps - 1; s-- > 0;) { /* FINISH has none */
         gpsti_step* const step = &pipeline->steps[s];
-        const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage].desc;
-        const bool says = stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
+        const gpst_stage_desc* const stage = gpsti_step_bounded(pipeline, step);
+        const bool says = gpsti_stage_has_bound(stage);
         step->full_policy = says ? stage->full_policy : all ? GPST_FULL_LATEST_ONLY : GPST_FULL_BLOCK;
         step->queue_most = step->full_policy == GPST_FULL_LATEST_ONLY ? 1 : stage->queue_most;
-        if (!says && step->full_policy == GPST_FULL_BLOCK && step->batch_most > 1)
+        if (!says && step->full_policy == GPST_FULL_BLOCK && step->batch_most > 0)
             step->queue_most = step->batch_most * gpsti_batch_preset_of(pipeline->desc.preset).queue_batches;
         step->held_by = holds;
         if (step->queue_most > 0 && step->full_policy == GPST_FULL_BLOCK && s > 0)

@@ -102,7 +102,8 @@ typedef struct gpst_stage_desc {
     /* HOST, DEVICE: instead of func, for up to batch_most items at once; of an ordered stage: of as many cameras. WARP,
        MASK: batch_most items are submitted together. The stage takes what is ready when no batch is in it, and
        full batches until two are (preset LATENCY: one; THROUGHPUT: three; HOST: concurrency, where that is set). 0 = 1,
-       or what desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32) */
+       or what desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32). Of other stages at most 1,
+       which says no more than 0 */
     gpst_batch_func batch_func;
     uint32_t batch_most;   /* at most 64 */
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
@@ -114,11 +115,13 @@ typedef struct gpst_stage_desc {
        alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage wrote
        them: one against the rules of its struct fails the item. */
     uint32_t second_set;
-    uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
+    uint32_t concurrency;  /* HOST: services at once; 0 = any number, with LATEST_ONLY 1; 1 = serial */
     bool ordered;          /* HOST: items of a camera one after the other, in input order; cameras side by side */
     bool stateful;         /* HOST, DEVICE: ordered; task->n_missed tells when its state of a camera is out of date */
     /* Items of a camera that may wait in front of the stage, beyond those that it could begin with at once, and what
-       becomes of more. 0 = any number, or as LATEST_ONLY says. Not for per_picture stages and WRITE */
+       becomes of more. 0 = any number, or as LATEST_ONLY says, with which a HOST stage has concurrency 1, if it says no
+       more, and device work, with the device stages right before it, one submission under way. Not for per_picture
+       stages and WRITE */
     uint32_t queue_most;
     gpst_full_policy full_policy;
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
@@ -252,8 +255,9 @@ typedef struct gpst_pipeline_desc {
                                       All-zero = the tuner's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;  /* push: when every slot is taken. Results that the user holds take none */
     /* Pushed: an item is wanted so long after its timestamp_ns, on gpst_now_ns's clock; 0 = at any time, and so is one
-       without a timestamp. In front of stages with batch_most those that would be late are dropped, and in overload
-       others where that lets more be in time (docs/live.md) */
+       without a timestamp. In front of stages with a batch_func, and WARP and MASK with batch_most, those that would be
+       late are dropped, and in overload others where that lets more be in time (docs/live.md). One such stage is
+       required */
     int64_t deadline_ns;
     gpst_dropped_func dropped;     /* NULL: nobody is told */
     void* dropped_user_data;

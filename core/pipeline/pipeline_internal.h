@@ -244,6 +244,12 @@ struct gpst_pipeline {
 /* ---- plan.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage);
+GPSTI_INTERN bool gpsti_stage_has_batches(const gpst_stage_desc* stage); /* may it take items together? */
+GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage); /* of its own */
+/* The stage whose bound is the step's: the one that has any, else the first. */
+GPSTI_INTERN const gpst_stage_desc* gpsti_step_bounded(const gpst_pipeline* pipeline, const gpsti_step* step);
+/* Items or batches that are in the step at once, where its stages imply it; 0: they say nothing. */
+GPSTI_INTERN uint32_t gpsti_step_depth(const gpst_pipeline* pipeline, const gpsti_step* step);
 /* Fills in the sets that a stage reads and writes where its desc says nothing. earlier, named: the sets that stages
    before it write, and that any stage names. */
 GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named);

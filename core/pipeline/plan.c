@@ -10,6 +10,28 @@ GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_DEVICE || stage->kind == GPST_STAGE_MASK;
 }
 
+GPSTI_INTERN bool gpsti_stage_has_batches(const gpst_stage_desc* stage) {
+    return stage->batch_func || stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
+}
+
+GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage) {
+    return stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
+}
+
+GPSTI_INTERN const gpst_stage_desc* gpsti_step_bounded(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++)
+        if (gpsti_stage_has_bound(&pipeline->stages[s].desc))
+            return &pipeline->stages[s].desc;
+    return &pipeline->stages[step->first_stage].desc;
+}
+
+GPSTI_INTERN uint32_t gpsti_step_depth(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    const bool may_wait = step->kind == GPSTI_STEP_HOST || step->kind == GPSTI_STEP_OFFLOAD;
+    if (may_wait && gpsti_step_bounded(pipeline, step)->full_policy == GPST_FULL_LATEST_ONLY)
+        return 1;
+    return step->batch_most > 0 ? gpsti_batch_preset_of(pipeline->desc.preset).depth : 0;
+}
+
 GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets) {
     uint32_t set = 0;
     while (set + 1 < GPST_MAX_SETS && !(sets & GPST_SET(set)))
