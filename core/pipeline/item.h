@@ -42,9 +42,10 @@ typedef struct gpst_set {
    Ownership    strings are copied before the call that hands them over returns, and so are the pixels of a frame
                 without release. With release they are borrowed: the engine reads them where they are, and calls
                 release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
-                released; also for a dropped or failed item, and where the frame itself is refused. Where submit
-                returned neither OK nor DROPPED, or a source anything but OK, it is not called: the frame is still the
-                caller's. It is called on any thread, maybe before submit returns, and must not call the pipeline.
+                released; also for a dropped or failed item. The rule: release is called exactly once when submit
+                returned OK or DROPPED, else never: the frame is still the caller's, who gives it back or tries again.
+                Of a source's likewise when it returned OK, also where the frame is then refused and the item fails;
+                else the frame is still the source's. It is called on any thread, maybe before submit returns.
                 Where items leave each other no memory one begins anew, but not once its frame was given back: it
                 fails with GPST_ERROR_BUDGET
    Since        0.1

@@ -415,6 +415,7 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
         gpsti_slot* const slot = pipeline->first_result;
         pipeline->first_result = slot->next;
         pipeline->last_result = slot->next ? pipeline->last_result : NULL;
+        pipeline->n_untaken--;
         gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
         gpsti_slot_release_frame(slot);
         gpsti_mutex_lock(&pipeline->context->scheduler->mutex);

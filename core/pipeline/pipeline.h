@@ -268,10 +268,11 @@ typedef struct gpst_pipeline_desc {
     /* Pictures of a set at most; 0 = 1, and of a set that WARP or MASK writes as many as it makes. At most 4096 */
     uint32_t capacity[GPST_MAX_SETS];
     /* Fixed, or 0 = the tuner's; without it the default named. */
-    uint32_t n_slots;              /* items in flight, without results in the user's hands; workers + reads in flight +
-                                      2, and one for each camera behind the first; or three batches where that is more.
-                                      With a source no more of them than fit in the context's budgets by the largest
-                                      item so far */
+    uint32_t n_slots;              /* items under way, without results: submit goes on until as many of these wait to be
+                                      taken, and the user may hold any number; workers + reads in flight + 2, and one
+                                      for each camera behind the first; or three batches where that is more. With a
+                                      source no more of them than fit in the context's budgets by the largest item so
+                                      far */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
@@ -408,12 +409,14 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
                                   user's hands have; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
-   Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0) | TIMEOUT |
-                CLOSED | ARGUMENT | BUDGET | MEMORY. Every state: docs/live.md
-   Ownership    of a frame with release, once it returned OK or DROPPED, until release is called
+   Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0; or at once, on
+                the thread that took the latest result, where it would wait for nothing but results that nobody takes)
+                | TIMEOUT | CLOSED | ARGUMENT | BUDGET | MEMORY. Every state: docs/live.md
+   Ownership    of a frame with release, once it returned OK or DROPPED, until release is called; else it is still the
+                caller's
    Threads      any, several at once; from a callback of the same pipeline it never waits
-   Blocking     up to timeout_ns, and while the frame is copied. On the only thread that takes results GPST_FOREVER may
-                not return: finished ones that nobody has taken have slots, and taken ones memory
+   Blocking     up to timeout_ns, and while the frame is copied. GPST_FOREVER may not return on the only thread that
+                releases results: those that are held have memory
    Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
@@ -484,7 +487,8 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
    Parameters   pipeline   (in)
                 timeout_ns (in)  GPST_FOREVER = as long as it takes
    Shapes       none
-   Returns      GPST_OK | TIMEOUT | WOULD_BLOCK (timeout 0) | STATE | REENTRANT
+   Returns      GPST_OK | TIMEOUT | WOULD_BLOCK (timeout 0; or all others are results that nobody takes, and this is the
+                thread that took the latest) | STATE | REENTRANT
    Ownership    none
    Threads      any
    Blocking     up to timeout_ns

@@ -187,7 +187,8 @@ struct gpst_pipeline {
     gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
-    uint32_t n_handed_out;
+    uint32_t n_handed_out, n_untaken; /* untaken: on the list of results */
+    const void* taker;     /* the thread that took the latest result, by an address of its own */
     uint64_t next_index;
     gpsti_camera* cameras; /* GPST_MAX_CAMERAS */
     uint32_t n_cameras;    /* the highest number seen, + 1 */
@@ -489,6 +490,7 @@ GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items
 
 GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline); /* no worker has begun; any thread */
 /* The rest locked. */
+GPSTI_INTERN uint32_t gpsti_flight_n_under_way(const gpst_pipeline* pipeline); /* that have not ended */
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline);
 GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
 GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
