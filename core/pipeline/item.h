@@ -32,7 +32,8 @@ typedef struct gpst_pipeline gpst_pipeline;
 typedef struct gpst_set {
     const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL. What a sink or next_result
                                    is given is complete, on the device too: there is no event to wait for */
-    uint32_t n;                 /* 0: none was written, which is no failure: there may be no boxes */
+    uint32_t n;                 /* 0: none was written. That is no failure where there may be several, and of what
+                                   WARPs by lists, or functions alone, read: there may be no boxes */
     bool on_device;             /* data are the device's memory, not to be touched by the host; of what a stage has
                                    counted there (gpst_task_count) all pictures, not only those that count */
 } gpst_set;

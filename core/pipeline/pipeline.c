@@ -458,7 +458,11 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
     if (pipeline->items.cancelled > 0 || gpsti_a32_load(&pipeline->cancel) != 0)
         return gpsti_fail(GPST_ERROR_CANCELLED, "gpst_pipeline_run: cancelled with %llu items done",
                           (unsigned long long)pipeline->items.ok);
-    return pipeline->items.failed > 0 ? GPST_PARTIAL : GPST_OK;
+    const gpsti_item_counts* const items = &pipeline->items;
+    if (items->failed > 0 && items->ok + items->skipped == 0)
+        return gpsti_fail(pipeline->first_failed, "gpst_pipeline_run: none of %llu items was done; the first: %s",
+                          (unsigned long long)items->failed, pipeline->first_reason);
+    return items->failed > 0 ? GPST_PARTIAL : GPST_OK;
 }
 
 GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {

@@ -83,10 +83,12 @@ typedef enum gpst_full_policy {
 /* gpst_stage_desc -- one stage; all-zero plus kind (and func, warp or mask) is valid
 
    reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
-   those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
-   DEVICE read 0 and write 1; DECODE writes 0; ENCODE and a per_picture stage read 1 and write none; any other HOST
-   stage reads all that was written by then, and may write every set that no stage names. Device stages that follow one
-   another are submitted together, but for a WARP whose list of affines or views one of them writes.
+   those that read it and reads none that it writes; set 0 may be the input's own frame. What a stage names in writes
+   its function must set, where the set has a capacity of 1 and is read by a built-in stage but a WARP by lists, is
+   named as a result, or is read by nobody: else the item fails. With 0 in both: WARP, MASK and DEVICE read 0 and write
+   1; DECODE writes 0; ENCODE and a per_picture stage read 1 and write none; any other HOST stage reads all that was
+   written by then, and may write every set that no stage names. Device stages that follow one another are submitted
+   together, but for a WARP whose list of affines or views one of them writes.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
@@ -262,7 +264,8 @@ typedef struct gpst_pipeline_desc {
     gpst_dropped_func dropped;     /* NULL: nobody is told */
     void* dropped_user_data;
     /* Sets that the sink or next_result is given, and where; they live until release, every other set until its last
-       reading stage. 0 = the sets that no stage reads, on the host. */
+       reading stage. 0 = what stages write and no WARP, MASK, DEVICE or ENCODE reads, on the host; of the input's own
+       frame only where no stage reads it. */
     gpst_result_set results[GPST_MAX_SETS];
     uint32_t n_results;
     /* Pictures of a set at most; 0 = 1, and of a set that WARP or MASK writes as many as it makes. At most 4096 */
@@ -388,8 +391,9 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
 
    Parameters   pipeline (in)  made with a source; runs once
    Shapes       none
-   Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
-                before, or no source) | REENTRANT | FORKED
+   Returns      GPST_OK | GPST_PARTIAL (some items failed, others were done or skipped; the sink was told which) | where
+                all failed the result of the first that did, with its sentence | CANCELLED | STATE (ran before, or no
+                source) | REENTRANT | FORKED
    Ownership    none
    Threads      any. Plain loops run on the calling thread, and so do the first 1 ms of the mode DEFAULT and a few
                 items that the guard measures; else it waits. From a stage of another pipeline of the same context

@@ -126,6 +126,7 @@ typedef struct gpsti_set_plan {
     uint32_t capacity;
     uint32_t last_step; /* that reads it; of a result, FINISH */
     uint32_t writer;    /* the stage; n_stages: none that is named */
+    bool is_required;   /* the stage must set it: else nobody would notice */
     bool is_result;
     gpst_place place;   /* of a result */
     char wanted_up[32], wanted_down[32]; /* by whom */
@@ -224,6 +225,8 @@ struct gpst_pipeline {
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
     gpsti_item_counts items;
+    gpst_result first_failed; /* of the first item that failed, */
+    char first_reason[GPST_REASON_BYTES]; /* and its name, stage and sentence */
     uint64_t device_fallbacks;
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */

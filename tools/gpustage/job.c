@@ -500,7 +500,8 @@ static gpst_result job_call(job* self) {
 
 int job_run(job* self) {
     const gpst_result result = self->n_to_do > 0 ? job_call(self) : GPST_OK;
-    const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED;
+    const bool said = self->counts.ok == 0 && self->counts.failed > 0; /* of each input, why none was done */
+    const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED && !said;
     int status = EXIT_DONE;
     console_progress_end();
     if (failed && self->desc.stacked)
