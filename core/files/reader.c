@@ -477,8 +477,9 @@ GPST_API gpst_result gpst_reader_set_in_flight(gpst_reader* reader, uint32_t n_i
 
 GPST_API void gpst_reader_query_info(const gpst_reader* reader, gpst_reader_info* out) {
     gpsti_io_info info;
-    memset(out, 0, sizeof(*out));
-    if (!reader)
+    if (out)
+        memset(out, 0, sizeof(*out));
+    if (!out || !reader)
         return;
     gpsti_io_query_info(&reader->io, &info);
     out->kind = reader->kind->name;

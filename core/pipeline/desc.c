@@ -19,17 +19,27 @@ GPSTI_PRIVATE void gpsti_stage_set(gpst_stage_desc* out, gpst_stage_kind kind, u
 /* A number that is none becomes a bit that the check refuses. */
 GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
 
-GPST_API void gpst_stage_read(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_READ, 0, 0); }
+GPST_API void gpst_stage_read(gpst_stage_desc* out) {
+    if (out)
+        gpsti_stage_set(out, GPST_STAGE_READ, 0, 0);
+}
 
-GPST_API void gpst_stage_write(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0); }
+GPST_API void gpst_stage_write(gpst_stage_desc* out) {
+    if (out)
+        gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0);
+}
 
 GPST_API void gpst_stage_decode(gpst_stage_desc* out, uint32_t to, const gpst_decode_desc* decode) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_DECODE, 0, gpsti_set_bit(to));
     out->decode = decode;
 }
 
 GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_encode_desc* encode,
                                 gpst_stage_func func, void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_ENCODE, gpsti_set_bit(from), 0);
     out->encode = encode;
     out->func = func;
@@ -38,6 +48,8 @@ GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_
 
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_HOST, reads, writes);
     out->func = func;
     out->user_data = user_data;
@@ -45,23 +57,31 @@ GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t wri
 
 GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                                 void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_DEVICE, reads, writes);
     out->func = func;
     out->user_data = user_data;
 }
 
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from), gpsti_set_bit(to));
     out->warp = warp;
 }
 
 GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from) | gpsti_set_bit(list), gpsti_set_bit(to));
     out->second_set = list;
     out->warp = warp;
 }
 
 GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_MASK, gpsti_set_bit(from), gpsti_set_bit(to));
     out->mask = mask;
 }

@@ -268,7 +268,7 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
 
    Parameters   task   (in)  the callback's; NULL in sources, sinks, kernels and worker_init, which have none
                 result (in)  negative; anything else becomes GPST_ERROR_CALLBACK
-                format (in)  as for printf; at most 511 bytes are kept
+                format (in)  as for printf; at most 511 bytes are kept; NULL = ""
    Shapes       none
    Returns      the result
    Ownership    format and arguments stay the caller's
@@ -283,7 +283,7 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
 
    Parameters   task       (in)  the callback's
                 kernel     (in)  host or gpu, or both
-                args       (in)  argument block; copied
+                args       (in)  argument block; copied; NULL where args_bytes is 0
                 args_bytes (in)  at most 224
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | UNSUPPORTED (the kernel has no form for this

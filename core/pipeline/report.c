@@ -546,7 +546,11 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
 }
 
 GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_camera_stats* out, uint32_t n) {
-    memset(out, 0, n * sizeof *out);
+    n = out ? n : 0;
+    if (out)
+        memset(out, 0, n * sizeof *out);
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_cameras")))
+        return 0;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     const uint32_t n_cameras = pipeline->n_cameras;
     for (uint32_t c = 0; c < n && c < n_cameras; c++) {

@@ -183,8 +183,9 @@ GPSTI_PRIVATE bool gpsti_prefetch_is_loading(void* user_data) {
 
 GPST_API void gpst_prefetch_query_info(gpst_prefetch* prefetch, gpst_prefetch_info* out) {
     gpst_pool_info pool;
-    memset(out, 0, sizeof *out);
-    if (!prefetch)
+    if (out)
+        memset(out, 0, sizeof *out);
+    if (!out || !prefetch)
         return;
     gpst_pool_query_info(prefetch->pool, &pool);
     gpsti_mutex_lock(&prefetch->mutex);
