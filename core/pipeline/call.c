@@ -23,6 +23,13 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     return false;
 }
 
+GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context) {
+    for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
+        if (call->pipeline->context == context)
+            return true;
+    return false;
+}
+
 /* The sentence that the failed callback has set, or NULL: the thread's serial counts sentences. */
 GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial) {
     return GPST_FAILED(result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
@@ -81,6 +88,22 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
     stage->worker_states[worker_index] = *out;
     stage->worker_started[worker_index] = true;
     return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpsti_call call;
+    gpsti_call_enter(&call, pipeline);
+    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < pipeline->n_workers + 1; w++)
+        if (stage->worker_started[w])
+            stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
+    gpsti_call_leave();
+}
+
+GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data) {
+    gpsti_call call;
+    gpsti_call_enter(&call, pipeline);
+    release(user_data);
+    gpsti_call_leave();
 }
 
 GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task) {

@@ -73,6 +73,19 @@ GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline) {
            gpsti_a32_load(&pipeline->executing) == 0;
 }
 
+GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline) {
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->n_inside++;
+}
+
+GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    pipeline->n_inside--;
+    if (gpsti_a32_load(&pipeline->cancel) != 0) /* as destroy does first */
+        gpsti_cond_broadcast(&pipeline->progress);
+    gpsti_mutex_unlock(&scheduler->mutex);
+}
+
 /* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. */
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline) {
     if (pipeline->n_waiters == 0 ||

@@ -46,7 +46,8 @@ typedef struct gpst_set {
                 released; also for a dropped or failed item. The rule: release is called exactly once when submit
                 returned OK or DROPPED, else never: the frame is still the caller's, who gives it back or tries again.
                 Of a source's likewise when it returned OK, also where the frame is then refused and the item fails;
-                else the frame is still the source's. It is called on any thread, maybe before submit returns.
+                else the frame is still the source's. It is a callback of the pipeline, on any thread, maybe before
+                submit returns.
                 Where items leave each other no memory one begins anew, but not once its frame was given back: it
                 fails with GPST_ERROR_BUDGET
    Since        0.1

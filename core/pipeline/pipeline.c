@@ -343,9 +343,6 @@ GPSTI_PRIVATE void gpsti_pipeline_list(gpst_pipeline* pipeline, int64_t begin_ns
 GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpsti_host* const host = &pipeline->context->host;
     const size_t n = (size_t)pipeline->n_workers + 1;
-    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < n; w++)
-        if (stage->worker_started[w])
-            stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
     if (stage->worker_states)
         gpsti_free(host, stage->worker_states, n * sizeof *stage->worker_states);
     if (stage->worker_started)
@@ -357,9 +354,13 @@ GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage)
     gpsti_constants_free(pipeline, stage);
 }
 
-/* Nothing runs any more. */
+/* Nothing runs any more, but the user's last callbacks, while all is there still. */
 GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpsti_host* const host = &pipeline->context->host;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
+        gpsti_slot_release_frame(pipeline->slots[i]); /* of a result that the user still has */
+    for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
+        gpsti_call_worker_terms(pipeline, &pipeline->stages[s]);
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
     gpsti_jpeg_device_destroy(pipeline);
@@ -382,7 +383,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         gpsti_free(host, pipeline->cameras, GPST_MAX_CAMERAS * sizeof *pipeline->cameras);
     if (pipeline->has_progress)
         gpsti_cond_term(&pipeline->progress);
-    gpsti_free(host, pipeline, sizeof *pipeline);
+    gpsti_context_drop_object(pipeline->context, pipeline, sizeof *pipeline);
 }
 
 GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
@@ -390,7 +391,7 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(GPSTI_CREATE, version, desc_bytes, sizeof(gpst_pipeline_desc)));
     GPSTI_TRY(gpsti_desc_check(context, desc, out));
-    gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_alloc(&context->host, sizeof *pipeline);
+    gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_context_add_object(context, sizeof *pipeline);
     if (!pipeline)
         return GPST_ERROR_MEMORY;
     pipeline->context = context;
@@ -425,7 +426,7 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE bool gpsti_pipeline_is_at_work(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->in_flight) > pipeline->n_handed_out || gpsti_a32_load(&pipeline->executing) > 0 ||
-           pipeline->source_running;
+           pipeline->source_running || pipeline->n_inside > 0;
 }
 
 GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
@@ -436,18 +437,18 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
                   "gpst_pipeline_destroy: not from a callback of the same pipeline");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpst_pipeline_cancel(pipeline);
-    if (pipeline->listed) {
-        gpsti_mutex_lock(&scheduler->mutex);
-        gpsti_flight_notice(pipeline);
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_notice(pipeline);
+    gpsti_pipeline_drop_results(pipeline);
+    gpsti_cond_broadcast(&pipeline->progress);
+    while (gpsti_pipeline_is_at_work(pipeline)) {
+        gpsti_scheduler_wake_all(scheduler);
+        gpsti_flow_wait(pipeline, GPST_FOREVER);
         gpsti_pipeline_drop_results(pipeline);
-        while (gpsti_pipeline_is_at_work(pipeline)) {
-            gpsti_scheduler_wake_all(scheduler);
-            gpsti_flow_wait(pipeline, GPST_FOREVER);
-            gpsti_pipeline_drop_results(pipeline);
-        }
-        gpsti_scheduler_remove(scheduler, &pipeline->client);
-        gpsti_mutex_unlock(&scheduler->mutex);
     }
+    if (pipeline->listed)
+        gpsti_scheduler_remove(scheduler, &pipeline->client);
+    gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_pipeline_free(pipeline);
     return GPST_OK;
 }
@@ -465,27 +466,17 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
     return items->failed > 0 ? GPST_PARTIAL : GPST_OK;
 }
 
-GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
-    GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "gpst_pipeline_run: pipeline=NULL: required");
-    GPSTI_TRY(gpsti_context_check(pipeline->context, "gpst_pipeline_run"));
-    GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
-                  "gpst_pipeline_run: not from a callback of the same pipeline");
-    GPSTI_FAIL_IF(!pipeline->desc.source, GPST_ERROR_STATE, "gpst_pipeline_run: the pipeline has no source: submit");
+/* Locked, but not while items run. */
+GPSTI_PRIVATE gpst_result gpsti_pipeline_run_inside(gpst_pipeline* pipeline, gpsti_core_use use) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_core_use use = GPST_ZERO;
-    gpsti_core_use_query_under(pipeline->context->system_root, &use);
-    gpsti_mutex_lock(&scheduler->mutex);
-    const bool again = pipeline->started;
+    GPSTI_FAIL_IF(pipeline->started, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
     pipeline->started = true;
-    if (!again) {
-        pipeline->use_start = use;
-        pipeline->start_ns = gpsti_now_ns();
-        if (pipeline->desc.mode == GPST_RUN_ENGINE && !pipeline->listed)
-            gpsti_pipeline_list(pipeline, pipeline->start_ns + GPSTI_PIPELINE_BEGIN_NS);
-        gpsti_scheduler_wake(scheduler); /* until now its source was not to be called */
-    }
+    pipeline->use_start = use;
+    pipeline->start_ns = gpsti_now_ns();
+    if (pipeline->desc.mode == GPST_RUN_ENGINE && !pipeline->listed)
+        gpsti_pipeline_list(pipeline, pipeline->start_ns + GPSTI_PIPELINE_BEGIN_NS);
+    gpsti_scheduler_wake(scheduler); /* until now its source was not to be called */
     gpsti_mutex_unlock(&scheduler->mutex);
-    GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
     gpsti_flow_run_plain(pipeline, UINT64_MAX);
     gpsti_mutex_lock(&scheduler->mutex);
     gpsti_flow_wait_end(pipeline);
@@ -493,8 +484,21 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_mutex_lock(&scheduler->mutex);
     pipeline->use_end = use;
-    gpsti_mutex_unlock(&scheduler->mutex);
     return gpsti_pipeline_outcome(pipeline);
+}
+
+GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
+    GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "gpst_pipeline_run: pipeline=NULL: required");
+    GPSTI_TRY(gpsti_context_check(pipeline->context, "gpst_pipeline_run"));
+    GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
+                  "gpst_pipeline_run: not from a callback of the same pipeline");
+    GPSTI_FAIL_IF(!pipeline->desc.source, GPST_ERROR_STATE, "gpst_pipeline_run: the pipeline has no source: submit");
+    gpsti_core_use use = GPST_ZERO;
+    gpsti_core_use_query_under(pipeline->context->system_root, &use);
+    gpsti_flight_enter(pipeline);
+    const gpst_result result = gpsti_pipeline_run_inside(pipeline, use);
+    gpsti_flight_leave(pipeline);
+    return result;
 }
 
 GPST_API void gpst_pipeline_cancel(gpst_pipeline* pipeline) {

@@ -379,8 +379,8 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
    Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
    Ownership    items still in the user's hands die with it; its frame memory stays in the context for the next
                 pipeline, within gpst_context_desc.max_kept_bytes
-   Threads      any, once, and no other thread is inside a call on the pipeline: cancel first, let run return;
-                no callback runs after it returned
+   Threads      any, once. It waits for run, submit, next_result and drain of other threads, which return as after
+                gpst_pipeline_cancel; no other call may begin meanwhile. No callback runs after it returned
    Blocking     until every running callback has returned
    Device       waits for the slots' streams
    Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1

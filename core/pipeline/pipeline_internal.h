@@ -205,7 +205,7 @@ struct gpst_pipeline {
     gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
     gpsti_cond progress;  /* something ended: waiters look again */
     bool has_progress, listed;
-    uint32_t n_waiters;
+    uint32_t n_waiters, n_inside; /* inside: in calls that wait, for which destroy waits */
     bool started, source_running, source_done, closed, cancel_noticed;
     bool source_rests;      /* until an item has ended: it had no memory for another one */
     gpsti_a32 reads_wait;   /* 1: the latest read did: the next one is begun as long as some may */
@@ -280,6 +280,10 @@ typedef struct gpsti_call {
     struct gpsti_call* outer;
 } gpsti_call;
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
+GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context); /* of the context's pipelines */
+/* A lent frame goes back; what worker_init has made goes. Not locked. */
+GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data);
+GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage);
 /* Calls the source for the index-th input; *reason: the sentence of a failure, or NULL, until this thread's next one.
    Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
@@ -501,6 +505,8 @@ GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline); /* slots were
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot); /* the same of one that has no memory */
 GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline); /* of all; unlocks for a callback */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline); /* locks; a destroy waits for the call */
+GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline); /* unlocks; the pipeline may be gone */
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
 GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from);

@@ -105,7 +105,7 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
-        input->release(input->release_user_data);
+        gpsti_call_release(pipeline, input->release, input->release_user_data);
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
 }
 
@@ -150,15 +150,14 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     GPSTI_FAIL_IF(input->camera >= GPST_MAX_CAMERAS, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_submit: input.camera=%u: must be below GPST_MAX_CAMERAS=%d", input->camera,
                   GPST_MAX_CAMERAS);
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     (void)gpsti_queue_camera(pipeline, input->camera);
     gpst_result result = gpsti_push_make_room(pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
     else if (result == GPST_DROPPED)
         gpsti_push_refuse(pipeline, input);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }
 
@@ -199,10 +198,9 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
     GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_next_result: not from a callback of the same pipeline");
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     const gpst_result result = gpsti_push_take_result(pipeline, timeout_ns, out);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }
 
@@ -278,10 +276,9 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_drain"));
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_drain: not from a callback of the same pipeline");
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     while (gpsti_a32_load(&pipeline->in_flight) > 0 && result == GPST_OK) {
         if (gpsti_flight_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(pipeline))
             result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
@@ -292,6 +289,6 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
         else
             gpsti_flow_wait(pipeline, deadline_ns);
     }
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }
