@@ -37,6 +37,8 @@ BY_TYPE = {"gpst_labels": "&labels", "gpst_logits": "&logits", "gpst_image": "&i
            "gpst_mask_desc": "&mask", "gpst_warp_desc": "&warp_desc", "gpst_pipeline_desc": "&pipeline_desc",
            "gpst_placement": "&placement", "gpst_channels": "&channels", "gpst_bitmap": "&bitmap",
            "gpst_input": "&input", "gpst_ring_desc": "&ring_desc", "gpst_calibration_desc": "&calibration_desc"}
+# The stream's recording is ended first, and there is none.
+SAYS_OTHERWISE = {("gpst_graph_cache_run", "cache")}
 OBJECTS = ["context", "device", "stream", "event", "memory", "pool", "ring", "reader", "ring_reader", "warp", "jpeg",
            "prefetch", "calibration", "graph", "graph_cache", "pipeline"]
 MADE = {"gpst_" + noun: "gpst_%s_%s" % (noun, "close" if noun == "device" else "destroy") for noun in OBJECTS}
@@ -103,9 +105,9 @@ def calls(found, sizes):
             if not is_pointer(kind):
                 continue
             given = ", ".join("(%s)0" % kind if i == k else value for i, value in enumerate(values))
-            made = [MADE.get(other[:-2]) for i, (other, _) in enumerate(kinds) if i != k and other.endswith("**")]
-            default_stream = kind == "void*" and name == "stream"
-            wants = result == "gpst_result" and not default_stream and not may_be_null(comment, name)
+            made = [MADE.get(out[:-2]) for i, (out, _) in enumerate(kinds) if i != k and out.endswith("**")]
+            other = (kind == "void*" and name == "stream") or (function, name) in SAYS_OTHERWISE
+            wants = result == "gpst_result" and not other and not may_be_null(comment, name)
             yield function, name, result, given, made[0] if made else None, wants
 
 

@@ -316,8 +316,8 @@ GPSTI_INTERN gpst_result gpsti_graph_cache_run(gpst_graph_cache* cache, gpst_str
 
 GPST_API gpst_result gpst_graph_cache_run(gpst_graph_cache* cache, gpst_stream* stream) {
     const char* function = "gpst_graph_cache_run";
-    GPSTI_FAIL_IF(!cache, GPST_ERROR_ARGUMENT, "%s: cache=NULL: must be a cache", function);
     GPSTI_TRY(gpsti_graph_stop(stream, function));
+    GPSTI_FAIL_IF(!cache, GPST_ERROR_ARGUMENT, "%s: cache=NULL: must be a cache", function);
     GPSTI_FAIL_IF(cache->device != stream->device, GPST_ERROR_ARGUMENT, "%s: stream: must be of the cache's device",
                   function);
     return gpsti_device_result(gpsti_graph_cache_run(cache, stream), function);
