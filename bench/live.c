@@ -2,9 +2,12 @@
    hold them for a while. What is measured is the age of a result when it is taken: now less the moment its frame was
    due. Every frame is followed: what submit took ends as one result or one dropped frame, and is given back once.
 
-   live latest|stream|cameras|soak [--seconds S] [--slots N] [--seed N] [--backend NAME] [--json FILE]
+   live latest|model|device|stream|cameras|soak [--seconds S] [--slots N] [--seed N] [--backend NAME] [--json FILE]
 
    latest   60 fps, 1080p, and a stage that waits 40 ms a frame: the newest frame is next, others are dropped
+   model    60 fps, 1080p, to a network's input, 40 ms in the network on the host, which says LATEST_ONLY and nothing
+            else, its classes at 1080p on the host
+   device   the same with the network on the device
    stream   60 fps, 1080p, to a network's input, 5 ms in the network, its classes at 1080p on the host
    cameras  eight at 30 fps, triggered together, a slot each; each result held for 100 ms
    soak     60 fps: stages, cameras and taker that stall, items that fail, bounds and policies by chance
@@ -27,6 +30,10 @@ static const scenario scenarios[N_SCENARIOS] = {
     {.name = "latest", .wanted = "p50 65 ms, p99 110 ms, with 4 slots and with 16", .seconds = 10, .n_cameras = 1,
      .fps = 60, .width = 1920, .height = 1080, .side = 224, .service_ns = 40 * MS, .n_slots = {4, 16},
      .full_policy = GPST_FULL_LATEST_ONLY},
+    {.name = "model", .wanted = "p50 65 ms", .seconds = 10, .n_cameras = 1, .fps = 60, .width = 1920, .height = 1080,
+     .side = 512, .service_ns = 40 * MS},
+    {.name = "device", .wanted = "p50 65 ms, with --backend sim or a GPU", .seconds = 10, .n_cameras = 1, .fps = 60,
+     .width = 1920, .height = 1080, .side = 512, .service_ns = 40 * MS},
     {.name = "stream", .wanted = "p50 12 ms, p99 20 ms, none dropped, with a GPU", .seconds = 10, .n_cameras = 1,
      .fps = 60, .width = 1920, .height = 1080, .side = 512, .service_ns = 5 * MS,
      .full_policy = GPST_FULL_DROP_OLDEST},
@@ -86,32 +93,43 @@ static gpst_result model_host(const void* args) {
     return GPST_OK;
 }
 
+/* Room for the scores of a tensor, and what the network is to do. */
+static gpst_result prepare_model(const live* self, gpst_task* task, const gpst_image* tensor, live_model_args* args) {
+    gpst_image shape = GPST_ZERO, scores;
+    shape.width = shape.height = self->scenario->side / STEP;
+    shape.format = GPST_FORMAT_TENSOR;
+    shape.n_channels = N_CLASSES;
+    shape.dtype = GPST_DTYPE_F32;
+    shape.layout = GPST_LAYOUT_CHW;
+    const gpst_result result = gpst_task_set_picture(task, SCORES, 0, &shape, &scores);
+    args->tensor = (const float*)tensor->data;
+    args->scores = (float*)scores.data;
+    args->n_classes = N_CLASSES;
+    args->n_scores = shape.width * shape.height;
+    args->n_steps = STEP * STEP;
+    args->service_ns = (uint64_t)self->scenario->service_ns;
+    return result;
+}
+
+static gpst_result run_model_on_host(void* user_data, gpst_task* task) {
+    live_model_args args;
+    const gpst_result result =
+        prepare_model((const live*)user_data, task, &task->item->sets[SMALL].pictures[0], &args);
+    return GPST_FAILED(result) ? result : model_host(&args);
+}
+
 static gpst_result run_model(void* user_data, gpst_task* task) {
 #if defined(GPUSTAGE_CUDA) || defined(GPUSTAGE_HIP)
     static const gpst_kernel kernel = {"model", model_host, live_model_gpu};
 #else
     static const gpst_kernel kernel = {"model", model_host, NULL};
 #endif
-    const scenario* const of = ((const live*)user_data)->scenario;
     live_model_args args;
-    gpst_image tensor, shape = GPST_ZERO, scores;
-    shape.width = shape.height = of->side / STEP;
-    shape.format = GPST_FORMAT_TENSOR;
-    shape.n_channels = N_CLASSES;
-    shape.dtype = GPST_DTYPE_F32;
-    shape.layout = GPST_LAYOUT_CHW;
+    gpst_image tensor;
     gpst_result result = gpst_task_pictures(task, SMALL, &tensor, 1);
     if (!GPST_FAILED(result))
-        result = gpst_task_set_picture(task, SCORES, 0, &shape, &scores);
-    if (GPST_FAILED(result))
-        return result;
-    args.tensor = (const float*)tensor.data;
-    args.scores = (float*)scores.data;
-    args.n_classes = N_CLASSES;
-    args.n_scores = shape.width * shape.height;
-    args.n_steps = STEP * STEP;
-    args.service_ns = (uint64_t)of->service_ns;
-    return gpst_task_enqueue(task, &kernel, &args, sizeof args);
+        result = prepare_model((const live*)user_data, task, &tensor, &args);
+    return GPST_FAILED(result) ? result : gpst_task_enqueue(task, &kernel, &args, sizeof args);
 }
 
 /* ---- the pipeline of a scenario --------------------------------------------------------------- */
@@ -122,7 +140,11 @@ static void count_dropped(void* user_data, const gpst_item* item) {
 }
 
 static void describe_stream(live* self, gpst_stage_desc* stages, gpst_pipeline_desc* desc) {
-    gpst_stage_device(&stages[1], GPST_SET(SMALL), GPST_SET(SCORES), run_model, self);
+    if (self->scenario == &scenarios[MODEL])
+        gpst_stage_host(&stages[1], GPST_SET(SMALL), GPST_SET(SCORES), run_model_on_host, self);
+    else
+        gpst_stage_device(&stages[1], GPST_SET(SMALL), GPST_SET(SCORES), run_model, self);
+    stages[1].name = "model";
     stages[1].queue_most = 1;
     stages[1].full_policy = GPST_FULL_LATEST_ONLY;
     gpst_stage_mask(&stages[2], SCORES, MASK, &self->mask);
@@ -156,7 +178,8 @@ static gpst_result make_pipeline(live* self) {
     desc.n_slots = self->n_slots;
     desc.full_policy = self->scenario->full_policy;
     desc.dropped = count_dropped;
-    if (self->scenario == &scenarios[STREAM])
+    if (self->scenario == &scenarios[MODEL] || self->scenario == &scenarios[DEVICE] ||
+        self->scenario == &scenarios[STREAM])
         describe_stream(self, stages, &desc);
     if (self->scenario == &scenarios[SOAK])
         describe_soak(self, stages, &desc);
@@ -454,7 +477,7 @@ static bool read_options(options* self, int argc, char** argv) {
     if (right && self->seconds == 0.0)
         self->seconds = self->scenario->seconds;
     if (!right)
-        fprintf(stderr, "usage: live latest|stream|cameras|soak [--seconds S] [--slots N] [--seed N] [--backend NAME] "
+        fprintf(stderr, "usage: live latest|model|device|stream|cameras|soak [--seconds S] [--slots N] [--seed N] [--backend NAME] "
                         "[--json FILE]     S from 0.1, N from 1 to 1024\n");
     return right;
 }

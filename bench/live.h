@@ -14,7 +14,7 @@
 enum { FRAME, SMALL, SCORES, MASK };
 enum { N_PIXELS = 8, MOST_CAMERAS = 8, MOST_HELD = 64, N_CLASSES = 19, STEP = 4, MOST_WRONG_SAID = 5 };
 
-typedef enum scenario_kind { LATEST, STREAM, CAMERAS, SOAK, N_SCENARIOS } scenario_kind;
+typedef enum scenario_kind { LATEST, MODEL, DEVICE, STREAM, CAMERAS, SOAK, N_SCENARIOS } scenario_kind;
 
 typedef struct scenario {
     const char *name, *wanted;

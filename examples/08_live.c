@@ -50,7 +50,10 @@ static void* capture(void* argument) {
         memset(b->pixels, i * 8 % 256, sizeof b->pixels / 8); /* stands for an exposure */
         input.frame.data = b->pixels;
         input.release_user_data = &b->lent;
-        gpst_pipeline_submit(pipeline, &input, 0, NULL); /* waits for nobody */
+        if (GPST_FAILED(gpst_pipeline_submit(pipeline, &input, 0, NULL))) { /* waits for nobody */
+            give_back(&b->lent); /* neither OK nor DROPPED: the frame is still ours */
+            n_missed++;
+        }
     }
     gpst_pipeline_close(pipeline);
     return argument;

@@ -148,6 +148,34 @@ def check_python(frame, view):
            "python/reproject.py: a struct of a wrong size is refused")
 
 
+# gpustage.h as an example sees it whose every third frame is refused; the library is linked.
+REFUSING = """#undef GPUSTAGE_IMPLEMENTATION
+#include "%s"
+static gpst_result refuse_some(gpst_pipeline* pipeline, const gpst_input* input, int64_t timeout_ns, uint64_t* index) {
+    static int n;
+    return ++n %% 3 ? gpst_pipeline_submit(pipeline, input, timeout_ns, index) : GPST_ERROR_BUDGET;
+}
+#define gpst_pipeline_submit refuse_some
+"""
+
+
+def check_refused_frames(folder):
+    """Sixteen buffers, every third of ninety frames refused: if those lost theirs, no more than 32 would be taken."""
+    if SANITIZE or not os.path.exists(LIBRARY):
+        print("     no example with refused frames: %s" % ("sanitizer" if SANITIZE else "no " + LIBRARY))
+        return
+    with open(os.path.join(folder, "gpustage.h"), "w") as file:
+        file.write(REFUSING % os.path.join(ROOT, "gpustage.h"))
+    program = os.path.join(folder, "refused")
+    source = os.path.join(ROOT, "examples", "08_live.c")
+    built, _ = run(CC + ["-std=c11", "-DGPUSTAGE_SHARED", "-I", folder, source, LIBRARY, "-o", program,
+                         "-Wl,-rpath," + BUILD, "-pthread", "-lm"])
+    returncode, text = run([program, "cpu", "1.5"]) if built == 0 else (1, "")
+    counts = re.search(r"^90 frames: (\d+) shown, (\d+) dropped, (\d+) missed by the camera$", text, re.M)
+    expect(returncode == 0 and counts and int(counts.group(1)) + int(counts.group(2)) > 32,
+           "08_live: refused frames are given back")
+
+
 EXPECTED = {
     "02_ring": r"^2000 frames taken in order, 0 wrong, depth 12,",
     "03_pool": r"^a fifth one: GPST_ERROR_WOULD_BLOCK\n400 buffers lent, 4 allocated;",
@@ -190,6 +218,8 @@ def main():
                 else:
                     check_python(frame, view)
                 continue
+            if name == "08_live":
+                check_refused_frames(folder)
             returncode, text = run([program])
             expected = EXPECTED.get(name)
             expect(returncode == 0 and expected and re.search(expected, text, re.M), "%s: runs" % name)

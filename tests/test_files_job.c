@@ -477,7 +477,8 @@ static void test_nothing_could_be_used(void** state) {
     snprintf(path, sizeof path, "%s/all.npy", self.dir);
     desc.output_dir = NULL;
     desc.output_file = path;
-    assert_int_equal(gpst_preprocess_files(&desc, &self.report), GPST_PARTIAL);
+    assert_int_equal(gpst_preprocess_files(&desc, &self.report), GPST_ERROR_FORMAT);
+    assert_non_null(strstr(gpst_last_reason(), "gpst_preprocess_files: none of "));
     assert_non_null(strstr(self.report.first_failure, "f"));
     assert_int_equal(self.report.stats.items_failed, N_FRAMES);
     assert_int_not_equal(access(path, F_OK), 0);

@@ -247,7 +247,8 @@ static void check_mask_fails(job* self, const char* says) {
     desc.hooks.mask = own_mask;
     desc.hooks.encode = encode_first;
     desc.hooks.extension = "one";
-    assert_int_equal(gpst_reproject_files(&desc, &self->report), says ? GPST_PARTIAL : GPST_OK);
+    const gpst_result result = gpst_reproject_files(&desc, &self->report);
+    assert_true(says ? GPST_FAILED(result) : result == GPST_OK); /* one frame: none was done */
     if (says && !strstr(self->report.first_failure, says))
         fail_msg("%s", self->report.first_failure);
 }

@@ -328,7 +328,9 @@ static void test_worker_init_fails(void** state) {
     self->stages[0].user_data = &help;
     self->stages[0].worker_init = helper_init;
     self->stages[0].worker_term = helper_term;
-    assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_ERROR_UNSUPPORTED);
+    test_reason_has("gpst_pipeline_run: ", "none of 10 items was done; the first: ");
+    test_reason_has(": work: ", "no codec for worker ");
     assert_int_equal(self->n_failed, 10);
     assert_string_equal(self->failed_stage, "work");
     assert_memory_equal(self->failed_reason, "no codec for worker ", 20);

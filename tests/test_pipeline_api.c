@@ -572,13 +572,13 @@ static void test_device_without_a_picture(void** state) {
     gpst_pipeline_desc desc = kit_simple(self, 2, kit_nothing);
     self->stages[1] = kit_stage(self, GPST_STAGE_DEVICE, kit_device, "compute");
     desc.n_stages = 2;
-    assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_ERROR_STATE);
     assert_int_equal(self->results[0], GPST_ERROR_STATE);
     assert_non_null(strstr(self->failed_reason, "gpst_task_set_picture"));
     /* Where nothing could have made one, the input itself is refused. */
     self->stages[0] = self->stages[1];
     desc.n_stages = 1;
-    assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+    assert_int_equal(kit_run(self, &desc, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(self->results[0], GPST_ERROR_ARGUMENT);
     assert_string_equal(self->failed_stage, "source");
     assert_non_null(strstr(self->failed_reason, "input.frame.data=NULL"));

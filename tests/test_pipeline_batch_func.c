@@ -248,15 +248,17 @@ static gpst_result end_any(void* user_data, const gpst_item* item) {
 static void test_late_items(void** state) {
     static const gpst_stage_kind kinds[] = {GPST_STAGE_HOST, GPST_STAGE_DEVICE, GPST_STAGE_HOST};
     (void)state;
-    for (int c = 0; c < 3; c++) {
+    for (int c = 0; c < 6; c++) {
         static uint8_t pixels[64];
-        batches* const self = batches_open(c == 2 ? "sim" : "cpu", 1, kinds[c]);
+        const uint32_t most = c < 3 ? 4 : 1; /* one at a time is a batch, too */
+        batches* const self = batches_open(c % 3 == 2 ? "sim" : "cpu", 1, kinds[c % 3]);
         gpst_stats stats;
         self->stage.batch_func = take_any;
         self->desc.sink = end_any;
         self->desc.dropped = note_late;
         self->desc.dropped_user_data = self;
         self->desc.deadline_ns = 3600000 * GPST_MS;
+        self->stage.batch_most = most;
         assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
         self->kit->pipeline = self->pipeline;
         for (uint32_t k = 0; k < 10; k++) {
@@ -274,12 +276,12 @@ static void test_late_items(void** state) {
         gpst_pipeline_close(self->pipeline);
         assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
         gpst_pipeline_query_stats(self->pipeline, &stats);
-        const gpst_stage_stats* const row = &stats.stages[kinds[c] == GPST_STAGE_DEVICE ? 1 : 0];
+        const gpst_stage_stats* const row = &stats.stages[kinds[c % 3] == GPST_STAGE_DEVICE ? 1 : 0];
         assert_int_equal(row->n_late, 3);
         assert_int_equal(row->n_shed, 0);
-        assert_int_equal(row->n_batches, 3);
+        assert_int_equal(row->n_batches, most == 1 ? 7 : 3);
         assert_int_equal(stats.items_dropped, 3);
-        assert_non_null(strstr(stats.settings, "; several: batch=4 depth=2"));
+        assert_non_null(strstr(stats.settings, most == 1 ? "; several: batch=1 depth=2" : "; several: batch=4 depth=2"));
         assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
         for (uint32_t k = 0; k < 10; k++)
             assert_int_equal(self->ends[k], k % 3 == 1 ? GPST_DROPPED : GPST_OK);
@@ -344,6 +346,41 @@ static void test_all_late_and_more_to_do(void** state) {
     kit_close(self->kit);
 }
 
+/* What takes no batches may say that it takes one item at a time, which is what 0 says: it is called as ever. */
+static gpst_result count_task(void* user_data, gpst_task* task) {
+    gpst_image image;
+    const gpst_image shape = kit_shape(8, 8);
+    (void)gpsti_a32_add((gpsti_a32*)user_data, 1);
+    return task->stage_index == 2 ? GPST_OK : gpst_task_set_picture(task, task->stage_index + 1, 0, &shape, &image);
+}
+
+static void test_one_at_a_time_without_batches(void** state) {
+    static const char* const backends[] = {"cpu", "sim"};
+    (void)state;
+    for (size_t b = 0; b < 2; b++) {
+        batches* const self = batches_open(backends[b], 2, GPST_STAGE_HOST);
+        gpst_stage_desc stages[3];
+        gpsti_a32 n_calls = GPST_ZERO;
+        gpst_stats stats;
+        gpst_stage_host(&stages[0], GPST_SET(0), GPST_SET(1), count_task, &n_calls);
+        gpst_stage_device(&stages[1], GPST_SET(1), GPST_SET(2), count_task, &n_calls);
+        gpst_stage_host(&stages[2], GPST_SET(2), 0, count_task, &n_calls);
+        stages[2].per_picture = true;
+        for (int s = 0; s < 3; s++)
+            stages[s].batch_most = 1;
+        self->desc.stages = stages;
+        self->desc.n_stages = 3;
+        gpsti_a32_store(&self->inside, 1); /* nobody waits at the door */
+        submit_all(self, 9, 2);
+        assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        assert_null(strstr(stats.settings, "batch"));
+        assert_int_equal(stats.items_ok, 9);
+        assert_int_equal(gpsti_a32_load(&n_calls), 27);
+        batches_close(self);
+    }
+}
+
 static void test_refused(void** state) {
     (void)state;
     batches* const self = batches_open("cpu", 1, GPST_STAGE_HOST);
@@ -364,6 +401,11 @@ static void test_refused(void** state) {
     self->stage.batch_func = NULL;
     assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
     test_reason_has("stages[0].batch_most=2", "only with batch_func");
+    self->desc.deadline_ns = GPST_MS; /* nothing here would look at it */
+    for (self->stage.batch_most = 0; self->stage.batch_most < 2; self->stage.batch_most++) {
+        assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &pipeline), GPST_ERROR_ARGUMENT);
+        test_reason_has("deadline_ns=1000000", "batch_func");
+    }
     kit_close(self->kit);
 }
 
@@ -373,7 +415,8 @@ int main(void) {
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
         cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_slots_are_enough),
         cmocka_unit_test(test_all_late_and_more_to_do),
-        cmocka_unit_test(test_late_items), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_late_items), cmocka_unit_test(test_one_at_a_time_without_batches),
+        cmocka_unit_test(test_refused),
     };
     return cmocka_run_group_tests_name("pipeline_batch_func", tests, NULL, NULL);
 }

@@ -485,7 +485,7 @@ static void test_only_a_list_has_columns(void** state) {
     (void)state;
     static const char* const backends[] = {"cpu", "sim"};
     for (uint32_t b = 0; b < 2; b++)
-        run_pictures(backends[b], make_no_list, no_list_sink, GPST_PARTIAL);
+        run_pictures(backends[b], make_no_list, no_list_sink, GPST_ERROR_ARGUMENT);
 }
 
 int main(void) {

@@ -541,7 +541,7 @@ static void test_an_item_too_large_alone(void** state) {
             assert_int_equal(gpst_pool_acquire(pool, 600000, 0, &buffer), GPST_OK);
         self->n_outputs = 1;
         const gpst_pipeline_desc desc = kit_simple(self, 3, two_pictures);
-        assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+        assert_int_equal(kit_run(self, &desc, NULL), GPST_ERROR_BUDGET);
         assert_int_equal(self->n_failed, 3);
         assert_int_equal(self->results[2], GPST_ERROR_BUDGET);
         assert_non_null(strstr(self->failed_reason, "item has 655360 bytes and needs 655360 more: max_host_bytes="));

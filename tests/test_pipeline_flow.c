@@ -415,7 +415,7 @@ static void test_a_failed_output_is_the_last(void** state) {
         self->stages[1].concurrency = outputs.n_together == 1 ? 1 : 0;
         desc.n_stages = 2;
         desc.mode = modes[i % 3];
-        assert_int_equal(kit_run(self, &desc, NULL), GPST_PARTIAL);
+        assert_int_equal(kit_run(self, &desc, NULL), GPST_ERROR_FORMAT);
         assert_int_equal(gpsti_a32_load(&outputs.n_begun), outputs.n_together);
         assert_int_equal(self->n_failed, 1);
         kit_close(self);

@@ -224,7 +224,8 @@ static void run_lists(lists* self, const char* backend, gpst_stage_func make, gp
     assert_int_equal(gpst_pipeline_create(owner->context, desc, &owner->pipeline), GPST_OK);
     const gpst_result result = gpst_pipeline_run(owner->pipeline);
     gpst_pipeline_query_stats(owner->pipeline, stats);
-    assert_int_equal(result, self->n_failed > 0 ? GPST_PARTIAL : GPST_OK);
+    assert_int_equal(GPST_FAILED(result), self->n_failed == N_ITEMS);
+    assert_int_equal(result == GPST_PARTIAL, self->n_failed > 0 && self->n_failed < N_ITEMS);
     assert_int_equal(stats->items_ok + stats->items_failed, N_ITEMS);
     assert_int_equal(gpst_pipeline_destroy(owner->pipeline), GPST_OK);
     owner->pipeline = NULL;

@@ -399,6 +399,112 @@ static void test_results_hold_no_slots(void** state) {
     kit_close(self);
 }
 
+static void wait_ended(gpst_pipeline* pipeline, uint64_t wanted) {
+    static gpst_stats stats;
+    for (gpst_pipeline_query_stats(pipeline, &stats); stats.items_ok < wanted;
+         gpst_pipeline_query_stats(pipeline, &stats))
+        gpsti_sleep_ns(20000);
+}
+
+/* Whoever submits and takes on one thread is told that results wait, and how many, and hangs in no call. */
+static void test_one_thread_submits_and_takes(void** state) {
+    static const gpst_full_policy policies[] = {GPST_FULL_BLOCK, GPST_FULL_DROP_NEWEST, GPST_FULL_DROP_OLDEST};
+    (void)state;
+    for (size_t p = 0; p < 3; p++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = push_desc(self, kit_nothing, false);
+        const gpst_item* item = NULL;
+        const bool blocks = policies[p] == GPST_FULL_BLOCK;
+        desc.n_slots = 4;
+        desc.full_policy = policies[p];
+        gpst_pipeline* const pipeline = push_create(self, &desc);
+        assert_int_equal(submit_number(pipeline, 0, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+        gpst_pipeline_release(pipeline, item);
+        int64_t n = 1;
+        for (uint64_t n_ended = 1; n_ended <= 4; n++, n_ended++) {
+            assert_int_equal(submit_number(pipeline, n, GPST_FOREVER, NULL), GPST_OK);
+            wait_ended(pipeline, n_ended + 1);
+        }
+        assert_int_equal(submit_number(pipeline, n, GPST_FOREVER, NULL),
+                         blocks ? GPST_ERROR_WOULD_BLOCK : GPST_DROPPED);
+        if (blocks)
+            test_reason_has("gpst_pipeline_submit: ", "n_slots=4: 4 results wait to be taken");
+        assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_ERROR_WOULD_BLOCK);
+        test_reason_has("gpst_pipeline_drain: ", "4 results wait to be taken");
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK); /* one is taken: go on */
+        assert_int_equal(submit_number(pipeline, n, GPST_FOREVER, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+
+/* Results that nobody takes have no slots: as many more are taken as are under way at most. */
+static void test_untaken_results_hold_no_slots(void** state) {
+    (void)state;
+    kit* const self = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = push_desc(self, wait_at_door, false);
+    gpst_stats stats;
+    desc.n_slots = 4;
+    gpst_pipeline* const pipeline = push_create(self, &desc);
+    gpsti_a32_store(&the_door.open, 1);
+    for (int64_t n = 0; n < 3; n++)
+        assert_int_equal(submit_number(pipeline, n, 0, NULL), GPST_OK);
+    wait_ended(pipeline, 3);
+    gpsti_a32_store(&the_door.open, 0);
+    for (int64_t n = 3; n < 7; n++)
+        assert_int_equal(submit_number(pipeline, n, 0, NULL), GPST_OK);
+    assert_int_equal(submit_number(pipeline, 7, 0, NULL), GPST_ERROR_WOULD_BLOCK); /* four are under way */
+    gpst_pipeline_query_stats(pipeline, &stats);
+    assert_int_equal(stats.slots_used, 4);
+    gpsti_a32_store(&the_door.open, 1);
+    wait_ended(pipeline, 7);
+    assert_int_equal(submit_number(pipeline, 7, 0, NULL), GPST_ERROR_WOULD_BLOCK);
+    test_reason_has("gpst_pipeline_submit: ", "7 results wait to be taken");
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+/* The same where memory is short: results that nobody takes have it, and only taking them helps. */
+static void test_untaken_results_and_bytes(void** state) {
+    static uint8_t pixels[1 << 20];
+    gpst_context_desc context_desc = GPST_ZERO;
+    (void)state;
+    context_desc.backend = "cpu";
+    context_desc.n_workers = 2;
+    context_desc.max_host_bytes = 6 << 20;
+    kit* const self = kit_open("cpu", 2);
+    kit_reopen(self, &context_desc);
+    gpst_pipeline_desc desc = push_desc(self, kit_nothing, false);
+    gpst_input input = GPST_ZERO;
+    const gpst_item* item = NULL;
+    gpst_result result = GPST_OK;
+    int n_taken = 0;
+    desc.n_slots = 4;
+    desc.n_results = 1; /* the frame */
+    gpst_pipeline* const pipeline = push_create(self, &desc);
+    input.frame = kit_shape(1024, 1024);
+    input.frame.data = pixels;
+    for (int n = 0; n < 100; n += result == GPST_OK) {
+        result = gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL);
+        if (result == GPST_OK && n > 0)
+            continue;
+        assert_true(result == GPST_OK || result == GPST_ERROR_WOULD_BLOCK);
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+        assert_int_equal(item->result, GPST_OK);
+        gpst_pipeline_release(pipeline, item);
+        n_taken++;
+    }
+    for (; n_taken < 100; n_taken++) {
+        assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
+        assert_int_equal(item->result, GPST_OK);
+        gpst_pipeline_release(pipeline, item);
+    }
+    assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 static void test_release_twice_is_ignored(void** state) {
     (void)state;
     kit* const self = kit_open("cpu", 1);
@@ -416,6 +522,7 @@ static void test_release_twice_is_ignored(void** state) {
     gpsti_a32_store(&self->log.n_errors, 0);
     for (int64_t n = 1; n < 3; n++)
         assert_int_equal(submit_number(pipeline, n, 0, NULL), GPST_OK);
+    wait_ended(pipeline, 3);
     assert_int_equal(submit_number(pipeline, 3, 0, NULL), GPST_ERROR_WOULD_BLOCK); /* two slots are two */
     assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
     assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &other), GPST_OK);
@@ -629,6 +736,9 @@ int main(void) {
         cmocka_unit_test(test_latest_only),
         cmocka_unit_test(test_drop_before_ordered_stage),
         cmocka_unit_test(test_results_hold_no_slots),
+        cmocka_unit_test(test_one_thread_submits_and_takes),
+        cmocka_unit_test(test_untaken_results_hold_no_slots),
+        cmocka_unit_test(test_untaken_results_and_bytes),
         cmocka_unit_test(test_release_twice_is_ignored),
         cmocka_unit_test(test_failed_results),
         cmocka_unit_test(test_destroy_with_results_not_taken),

@@ -339,7 +339,7 @@ static void bad_files_fail_their_items(void** state) {
     gpst_prefetch_destroy(self.prefetch);
     gpst_prefetch_desc raw = set_desc(&set, NULL); /* files as they are have no picture */
     self.prefetch = set_open(self.context, &raw);
-    assert_int_equal(run(&self, NULL), GPST_PARTIAL);
+    assert_int_equal(run(&self, NULL), GPST_ERROR_STATE);
     assert_int_equal(given.n_ok, 0);
     assert_int_equal(given.results[0], GPST_ERROR_STATE);
     assert_non_null(strstr(given.reasons[0], "neither decode nor func"));

@@ -113,18 +113,17 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
 
 /* gpst_context_destroy -- stops the workers and closes the device
 
-   What was created in the context and not destroyed before is logged as an error, and must not be used now.
-
    Parameters   context  (in)  NULL is a no-op
    Shapes       none
-   Returns      none
-   Ownership    everything of the context is gone; its strings too
-   Threads      one, and no call on the context or on what was made in it is running; not from a callback
-   Blocking     until the workers have ended; in a forked child it does nothing
+   Returns      GPST_OK | STATE (what was made in it is there: destroy that first; the log names its memory too) |
+                REENTRANT (from a callback of one of its pipelines) | FORKED. But for OK nothing is done
+   Ownership    everything of the context is gone when OK; its strings too
+   Threads      one, and no call on the context or on what was made in it is running
+   Blocking     until the workers have ended
    Device       closes it
    Source       core/pipeline/context.c          Tests  tests/test_context.c          Since 0.1
 */
-GPST_API void gpst_context_destroy(gpst_context* context);
+GPST_API gpst_result gpst_context_destroy(gpst_context* context);
 
 /* gpst_context_trim -- gives back the memory that is kept for whoever is next, and a device's streams and events
 

@@ -31,6 +31,7 @@ struct gpst_context {
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
     gpsti_a64 host_bytes, device_bytes; /* frame memory, lent or free, as charged against the budgets in info */
+    gpsti_a32 n_objects;  /* pipelines, pools, rings, readers and prefetchers that are there */
     gpsti_a32 n_starving; /* threads that wait for it in some pipeline */
     gpsti_memory* memory;
 };
@@ -53,5 +54,8 @@ GPSTI_INTERN gpst_result gpsti_backend_check(const gpsti_backend_i* backend);
    system can wipe a page on fork. */
 GPSTI_INTERN bool gpsti_context_forked(const gpst_context* context);
 GPSTI_INTERN gpst_result gpsti_context_check(const gpst_context* context, const char* function);
+/* Zeroed memory for what is made in a context, which outlives it; NULL: there is none. */
+GPSTI_INTERN void* gpsti_context_add_object(gpst_context* context, size_t bytes);
+GPSTI_INTERN void gpsti_context_drop_object(gpst_context* context, void* object, size_t bytes);
 
 #endif

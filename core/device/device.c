@@ -260,6 +260,18 @@ GPSTI_INTERN gpst_result gpsti_device_result(gpst_result result, const char* fun
     return GPST_FAILED(result) ? gpsti_fail_in(result, function) : result;
 }
 
+GPSTI_INTERN void* gpsti_context_add_object(gpst_context* context, size_t bytes) {
+    void* const object = gpsti_alloc(&context->host, bytes);
+    if (object)
+        (void)gpsti_a32_add(&context->n_objects, 1);
+    return object;
+}
+
+GPSTI_INTERN void gpsti_context_drop_object(gpst_context* context, void* object, size_t bytes) {
+    gpsti_free(&context->host, object, bytes);
+    (void)gpsti_a32_add(&context->n_objects, UINT32_MAX);
+}
+
 GPSTI_INTERN void* gpsti_device_add_object(gpst_device* device, size_t bytes) {
     void* const object = gpsti_alloc(device->host, bytes);
     if (object)

@@ -350,14 +350,14 @@ GPSTI_PRIVATE gpst_result gpsti_reader_init(gpst_reader* reader, uint32_t n_in_f
 
 GPSTI_INTERN gpst_result gpsti_reader_create(gpst_context* context, const gpsti_reader_kind_i* kind,
                                              uint32_t n_in_flight, gpst_reader** out) {
-    gpst_reader* reader = (gpst_reader*)gpsti_alloc(&context->host, sizeof(gpst_reader));
+    gpst_reader* reader = (gpst_reader*)gpsti_context_add_object(context, sizeof(gpst_reader));
     if (!reader)
         return GPST_ERROR_MEMORY;
     reader->context = context;
     reader->kind = kind;
     const gpst_result result = gpsti_reader_init(reader, n_in_flight);
     if (GPST_FAILED(result)) {
-        gpsti_free(&context->host, reader, sizeof(*reader));
+        gpsti_context_drop_object(context, reader, sizeof(*reader));
         return gpsti_fail_in(result, "gpst_reader_create");
     }
     *out = reader;
@@ -434,7 +434,7 @@ GPST_API void gpst_reader_destroy(gpst_reader* reader) {
         return;
     gpsti_io_term(&reader->io);
     gpsti_reader_ways_term(&reader->ways);
-    gpsti_free(&reader->context->host, reader, sizeof(*reader));
+    gpsti_context_drop_object(reader->context, reader, sizeof(*reader));
 }
 
 GPST_API gpst_result gpst_reader_submit(gpst_reader* reader, gpst_read* read) {
@@ -477,8 +477,9 @@ GPST_API gpst_result gpst_reader_set_in_flight(gpst_reader* reader, uint32_t n_i
 
 GPST_API void gpst_reader_query_info(const gpst_reader* reader, gpst_reader_info* out) {
     gpsti_io_info info;
-    memset(out, 0, sizeof(*out));
-    if (!reader)
+    if (out)
+        memset(out, 0, sizeof(*out));
+    if (!out || !reader)
         return;
     gpsti_io_query_info(&reader->io, &info);
     out->kind = reader->kind->name;

@@ -20,6 +20,8 @@ GPSTI_INTERN size_t gpsti_jobs_stem_bytes(const char* name) {
 
 GPST_API gpst_result gpst_output_name(const char* input, int32_t view, const char* extension, char* out,
                                       size_t out_bytes) {
+    GPSTI_FAIL_IF(!input || !extension || !out, GPST_ERROR_ARGUMENT,
+                  "gpst_output_name: input, extension and out: required");
     const char* const name = gpsti_jobs_base_name(input);
     const size_t stem_bytes = gpsti_jobs_stem_bytes(name);
     char number[16] = "";

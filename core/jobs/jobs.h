@@ -144,8 +144,9 @@ typedef struct gpst_report {
    Parameters   desc   (in)
                 report (out)  may be NULL
    Shapes       none
-   Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | CANCELLED: some had no turn,
-                since the pipeline was cancelled or stopped | ARGUMENT (member and rule; nothing was written) |
+   Returns      GPST_OK: every input is done or was skipped | GPST_PARTIAL: some failed | where all failed, the
+                result of the first that did, with its sentence | CANCELLED: some had no turn, since the pipeline was
+                cancelled or stopped | ARGUMENT (member and rule; nothing was written) |
                 UNSUPPORTED (views as JPEG, and no libturbojpeg is found, or one too old) | NOT_FOUND, ACCESS, NO_SPACE,
                 IO (of the output) | what gpst_context_create, gpst_warp_create and gpst_pipeline_create say
    Ownership    nothing is kept

@@ -238,7 +238,7 @@ GPST_API gpst_result gpst_pool_create_versioned(uint32_t version, size_t desc_by
     if (!desc)
         desc = &defaults;
     GPSTI_TRY(gpsti_pool_validate(function, desc));
-    gpst_pool* const pool = (gpst_pool*)gpsti_alloc(&context->host, sizeof *pool);
+    gpst_pool* const pool = (gpst_pool*)gpsti_context_add_object(context, sizeof *pool);
     if (!pool)
         return gpsti_fail_in(GPST_ERROR_MEMORY, function);
     pool->context = context;
@@ -275,6 +275,6 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool) {
         gpsti_pool_log_leak(pool);
         return GPST_ERROR_STATE;
     }
-    gpsti_free(&pool->context->host, pool, sizeof *pool);
+    gpsti_context_drop_object(pool->context, pool, sizeof *pool);
     return GPST_OK;
 }

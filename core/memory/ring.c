@@ -252,7 +252,7 @@ GPSTI_PRIVATE void gpsti_ring_free(gpst_ring* ring) {
     gpsti_free(host, ring->entries, ring->desc.max_slots * sizeof *ring->entries);
     gpsti_free(host, ring->cells, ring->n_cells * sizeof *ring->cells);
     gpsti_mutex_term(&ring->mutex);
-    gpsti_free(host, ring, sizeof *ring);
+    gpsti_context_drop_object(context, ring, sizeof *ring);
 }
 
 GPSTI_PRIVATE void gpsti_ring_set_up(gpst_ring* ring, gpst_context* context, const gpst_ring_desc* desc) {
@@ -275,7 +275,7 @@ GPST_API gpst_result gpst_ring_create_versioned(uint32_t version, size_t desc_by
     GPSTI_TRY(gpsti_context_check(context, function));
     gpst_ring_desc resolved = *desc;
     GPSTI_TRY(gpsti_ring_resolve(&resolved, &stride_bytes, &max_depth));
-    gpst_ring* ring = (gpst_ring*)gpsti_alloc(&context->host, sizeof *ring);
+    gpst_ring* ring = (gpst_ring*)gpsti_context_add_object(context, sizeof *ring);
     if (!ring)
         return gpsti_fail_in(GPST_ERROR_MEMORY, function);
     gpsti_ring_set_up(ring, context, &resolved);
@@ -283,7 +283,7 @@ GPST_API gpst_result gpst_ring_create_versioned(uint32_t version, size_t desc_by
     ring->max_depth = max_depth;
     gpst_result result = gpsti_mutex_init(&ring->mutex);
     if (GPST_FAILED(result)) {
-        gpsti_free(&context->host, ring, sizeof *ring);
+        gpsti_context_drop_object(context, ring, sizeof *ring);
         return result;
     }
     result = gpsti_ring_build(ring);

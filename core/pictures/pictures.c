@@ -46,6 +46,8 @@ GPSTI_PRIVATE gpst_result gpsti_picture_read(const uint8_t* data, size_t bytes, 
 GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gpst_file_kind* kind, gpst_image* shape,
                                               size_t* offset_bytes) {
     gpsti_plain plain = GPST_ZERO;
+    GPSTI_FAIL_IF((!data && bytes > 0) || !kind || !shape || !offset_bytes, GPST_ERROR_ARGUMENT,
+                  "gpst_picture_read_header: data, kind, shape and offset_bytes: required");
     *kind = GPST_FILE_UNKNOWN;
     *offset_bytes = 0;
     memset(shape, 0, sizeof *shape);
@@ -63,7 +65,8 @@ GPST_API gpst_result gpst_picture_decode(const void* data, size_t bytes, const g
     gpsti_plain plain = GPST_ZERO;
     gpst_file_kind kind = GPST_FILE_UNKNOWN;
     size_t extent = 0;
-    GPSTI_FAIL_IF(!image || !image->data, GPST_ERROR_ARGUMENT, "%s: image and its data: required", function);
+    GPSTI_FAIL_IF((!data && bytes > 0) || !image || !image->data, GPST_ERROR_ARGUMENT,
+                  "%s: data, image and its data: required", function);
     GPSTI_TRY(gpsti_image_extent(image, function, "image", &extent));
     const gpst_image to = gpsti_image_resolved(image);
     GPSTI_TRY(gpsti_picture_read((const uint8_t*)data, bytes, &kind, &shape, &plain));

@@ -124,8 +124,11 @@ GPSTI_PRIVATE gpst_result gpsti_placement_sphere(const gpst_metadata* metadata, 
 
 GPST_API gpst_result gpst_placement_of(const gpst_placement_desc* desc, const gpst_metadata* metadata,
                                        const gpst_image* stored, gpst_placement* out) {
+    if (out)
+        memset(out, 0, sizeof *out);
+    GPSTI_FAIL_IF(!metadata || !stored || !out, GPST_ERROR_ARGUMENT,
+                  "gpst_placement_of: metadata, stored and out: required");
     const uint32_t said = metadata->orientation;
-    memset(out, 0, sizeof *out);
     out->orientation = said >= 1 && said <= 8 && !(desc && desc->ignore_orientation) ? said : 1;
     out->moves = out->orientation != 1;
     out->width = out->turned_width = out->orientation >= 5 ? stored->height : stored->width;
@@ -142,6 +145,10 @@ GPST_API gpst_result gpst_placement_of(const gpst_placement_desc* desc, const gp
 }
 
 GPST_API void gpst_placement_window(const gpst_placement* placement, const gpst_image* picture, gpst_image* window) {
+    if (window && (!placement || !picture))
+        memset(window, 0, sizeof *window);
+    if (!placement || !picture || !window)
+        return;
     const gpst_image whole = gpsti_image_resolved(picture);
     const size_t pixel_bytes = (size_t)gpst_format_channels(whole.format) * gpst_dtype_bytes(whole.dtype);
     *window = whole;

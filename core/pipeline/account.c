@@ -171,6 +171,11 @@ GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
         pipeline->commit_ns += slot->commit_end_ns - slot->commit_start_ns;
         gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], slot->commit_start_ns, slot->commit_end_ns);
     }
+    if (pipeline->items.failed == 1 && pipeline->first_failed == GPST_OK) {
+        pipeline->first_failed = result;
+        gpsti_format(pipeline->first_reason, sizeof pipeline->first_reason, "%.100s: %s: %.300s", slot->item.name,
+                     slot->item.stage, slot->item.reason);
+    }
     if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
         gpsti_a32_store(&pipeline->stop, 1);
     gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);

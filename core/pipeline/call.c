@@ -23,6 +23,13 @@ GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline) {
     return false;
 }
 
+GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context) {
+    for (const gpsti_call* call = gpsti_calls; call; call = call->outer)
+        if (call->pipeline->context == context)
+            return true;
+    return false;
+}
+
 /* The sentence that the failed callback has set, or NULL: the thread's serial counts sentences. */
 GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial) {
     return GPST_FAILED(result) && gpsti_fail_serial() != serial ? gpst_last_reason() : NULL;
@@ -36,6 +43,27 @@ GPSTI_PRIVATE gpst_result gpsti_call_check(const gpst_pipeline* pipeline, gpst_r
         return result;
     return gpsti_fail(GPST_ERROR_CALLBACK, "%s returned %s: must be GPST_OK, GPST_SKIPPED or negative", what,
                       gpst_result_name(result));
+}
+
+/* The sets that a function has to set are there, and no picture of them is missing. */
+GPSTI_PRIVATE gpst_result gpsti_call_check_sets(const gpsti_slot* slot, uint32_t stage_index, uint32_t part) {
+    const gpst_pipeline* const pipeline = slot->pipeline;
+    const bool per_picture = pipeline->stages[stage_index].desc.per_picture;
+    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
+        const gpsti_set_plan* const plan = &pipeline->sets[k];
+        const gpsti_set* const set = &slot->sets[k];
+        const uint32_t end = per_picture ? part + 1 : set->n;
+        if (plan->writer != stage_index || !plan->is_required)
+            continue;
+        GPSTI_FAIL_IF(set->n == 0 && plan->capacity == 1, GPST_ERROR_STATE,
+                      "set %u was never set: the stage writes it (gpst_task_set_picture); none is no failure where "
+                      "desc.capacity[%u] is above 1",
+                      k, k);
+        for (uint32_t i = per_picture ? part : 0; i < end; i++)
+            GPSTI_FAIL_IF(set->on_host[i].width == 0, GPST_ERROR_STATE, "set %u: picture %u of %u was never set", k, i,
+                          set->n);
+    }
+    return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
@@ -60,6 +88,22 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
     stage->worker_states[worker_index] = *out;
     stage->worker_started[worker_index] = true;
     return GPST_OK;
+}
+
+GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage) {
+    gpsti_call call;
+    gpsti_call_enter(&call, pipeline);
+    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < pipeline->n_workers + 1; w++)
+        if (stage->worker_started[w])
+            stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
+    gpsti_call_leave();
+}
+
+GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data) {
+    gpsti_call call;
+    gpsti_call_enter(&call, pipeline);
+    release(user_data);
+    gpsti_call_leave();
 }
 
 GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task) {
@@ -117,7 +161,9 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, 
                                   "the batch function");
     for (uint32_t i = 0; i < n; i++) {
         slots[i]->in_batch = false;
-        const gpst_result checked = gpsti_call_check(pipeline, results[i], "the batch function");
+        gpst_result checked = gpsti_call_check(pipeline, results[i], "the batch function");
+        if (result == GPST_OK && checked == GPST_OK)
+            checked = gpsti_call_check_sets(slots[i], stage_index, 0);
         if (checked != results[i])
             gpsti_copy_text(slots[i]->reason, sizeof slots[i]->reason, gpst_last_reason());
         results[i] = checked;
@@ -154,6 +200,8 @@ GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_ind
         result = gpsti_codec_put_segments(stage->desc.encode, &slot->item, part, encoded->room, encoded->before);
     if (!GPST_FAILED(result))
         result = gpsti_call_check(slot->pipeline, gpsti_call_service(stage, &task), "the function");
+    if (result == GPST_OK)
+        result = gpsti_call_check_sets(slot, stage_index, part);
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");

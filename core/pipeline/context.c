@@ -130,10 +130,32 @@ GPST_API gpst_result gpst_context_create_versioned(uint32_t version, size_t desc
     return GPST_OK;
 }
 
+/* What is there would use the context's memory when that is gone. */
+GPSTI_PRIVATE gpst_result gpsti_context_check_empty(gpst_context* context) {
+    const uint32_t n_objects = gpsti_a32_load(&context->n_objects);
+    const uint64_t n_others =
+        gpsti_a64_load(&context->public_device.n_objects) + gpsti_a64_load(&context->cpu_device.n_objects);
+    if (n_objects == 0 && n_others == 0)
+        return GPST_OK;
+    gpsti_memory_log_leaks(context->memory);
+    (void)gpsti_fail(GPST_ERROR_STATE,
+                     "gpst_context_destroy: %u pipelines, pools, rings, readers and prefetchers, and %llu memories, "
+                     "streams and events are there: destroy them first",
+                     n_objects, (unsigned long long)n_others);
+    GPSTI_LOG(&context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s", gpst_last_reason());
+    return GPST_ERROR_STATE;
+}
+
 /* A forked child has none of the threads that destroy would wait for: the memory is left to exec or exit. */
-GPST_API void gpst_context_destroy(gpst_context* context) {
-    if (context && !gpsti_context_forked(context))
-        gpsti_context_free(context);
+GPST_API gpst_result gpst_context_destroy(gpst_context* context) {
+    if (!context)
+        return GPST_OK;
+    GPSTI_TRY(gpsti_context_check(context, "gpst_context_destroy"));
+    GPSTI_FAIL_IF(gpsti_call_inside_any(context), GPST_ERROR_REENTRANT,
+                  "gpst_context_destroy: not from a callback of one of its pipelines");
+    GPSTI_TRY(gpsti_context_check_empty(context));
+    gpsti_context_free(context);
+    return GPST_OK;
 }
 
 GPST_API void gpst_context_trim(gpst_context* context) {

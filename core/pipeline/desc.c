@@ -19,17 +19,27 @@ GPSTI_PRIVATE void gpsti_stage_set(gpst_stage_desc* out, gpst_stage_kind kind, u
 /* A number that is none becomes a bit that the check refuses. */
 GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
 
-GPST_API void gpst_stage_read(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_READ, 0, 0); }
+GPST_API void gpst_stage_read(gpst_stage_desc* out) {
+    if (out)
+        gpsti_stage_set(out, GPST_STAGE_READ, 0, 0);
+}
 
-GPST_API void gpst_stage_write(gpst_stage_desc* out) { gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0); }
+GPST_API void gpst_stage_write(gpst_stage_desc* out) {
+    if (out)
+        gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0);
+}
 
 GPST_API void gpst_stage_decode(gpst_stage_desc* out, uint32_t to, const gpst_decode_desc* decode) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_DECODE, 0, gpsti_set_bit(to));
     out->decode = decode;
 }
 
 GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_encode_desc* encode,
                                 gpst_stage_func func, void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_ENCODE, gpsti_set_bit(from), 0);
     out->encode = encode;
     out->func = func;
@@ -38,6 +48,8 @@ GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_
 
 GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                               void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_HOST, reads, writes);
     out->func = func;
     out->user_data = user_data;
@@ -45,23 +57,31 @@ GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t wri
 
 GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
                                 void* user_data) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_DEVICE, reads, writes);
     out->func = func;
     out->user_data = user_data;
 }
 
 GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from), gpsti_set_bit(to));
     out->warp = warp;
 }
 
 GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from) | gpsti_set_bit(list), gpsti_set_bit(to));
     out->second_set = list;
     out->warp = warp;
 }
 
 GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask) {
+    if (!out)
+        return;
     gpsti_stage_set(out, GPST_STAGE_MASK, gpsti_set_bit(from), gpsti_set_bit(to));
     out->mask = mask;
 }
@@ -126,14 +146,29 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
 GPSTI_PRIVATE gpst_result gpsti_stage_check_batch(const gpst_pipeline_desc* desc, uint32_t s) {
     const gpst_stage_desc* const stage = &desc->stages[s];
     const bool has_func = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE;
-    const bool computes = stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
     GPSTI_FAIL_IF(stage->batch_func && (!has_func || stage->per_picture || stage->func), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_func: only for HOST and DEVICE, without func, not per_picture", s);
     GPSTI_FAIL_IF(stage->batch_most > GPSTI_MOST_BATCH, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_most=%u: at most %d", s, stage->batch_most, GPSTI_MOST_BATCH);
-    GPSTI_FAIL_IF(stage->batch_most > 1 && !computes && !stage->batch_func, GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(stage->batch_most > 1 && !gpsti_stage_has_batches(stage), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].batch_most=%u: only with batch_func, and for WARP and MASK", s,
                   stage->batch_most);
+    return GPST_OK;
+}
+
+/* Only stages that take items together look at deadlines. */
+GPSTI_PRIVATE gpst_result gpsti_stages_check_deadline(const gpst_pipeline_desc* desc) {
+    bool acts = desc->deadline_ns == 0;
+    GPSTI_FAIL_IF(desc->deadline_ns < 0 || (desc->deadline_ns > 0 && desc->source), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": deadline_ns=%lld: must not be negative, and is for pushed inputs",
+                  (long long)desc->deadline_ns);
+    for (uint32_t s = 0; s < desc->n_stages; s++)
+        acts = acts || desc->stages[s].batch_func ||
+               (desc->stages[s].batch_most > 0 && gpsti_stage_has_batches(&desc->stages[s]));
+    GPSTI_FAIL_IF(!acts, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": deadline_ns=%lld: only a stage with a batch_func, or WARP and MASK with batch_most, "
+                               "drops what would be late, and there is none",
+                  (long long)desc->deadline_ns);
     return GPST_OK;
 }
 
@@ -330,9 +365,7 @@ GPSTI_INTERN gpst_result gpsti_desc_check(const gpst_context* context, const gps
                   mode);
     GPSTI_FAIL_IF(policy < 0 || policy > (int)GPST_FULL_LATEST_ONLY, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": full_policy=%d: unknown", policy);
-    GPSTI_FAIL_IF(desc->deadline_ns < 0 || (desc->deadline_ns > 0 && desc->source), GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": deadline_ns=%lld: must not be negative, and is for pushed inputs",
-                  (long long)desc->deadline_ns);
+    GPSTI_TRY(gpsti_stages_check_deadline(desc));
     GPSTI_FAIL_IF(fsync_policy < 0 || fsync_policy > (int)GPST_FSYNC_NONE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": fsync=%d: unknown", fsync_policy);
     GPSTI_FAIL_IF(graphs < 0 || graphs > (int)GPST_GRAPHS_ALWAYS, GPST_ERROR_ARGUMENT,

@@ -10,6 +10,10 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline) { return 
 
 /* ---- slots ------------------------------------------------------------------------------------ */
 
+GPSTI_INTERN uint32_t gpsti_flight_n_under_way(const gpst_pipeline* pipeline) {
+    return gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out - pipeline->n_untaken;
+}
+
 /* Too little device memory means fewer slots, but not for results that nobody has taken: who submits may be the one who
    takes them, when n_slots are in. */
 GPSTI_PRIVATE uint32_t gpsti_flight_n_slots(const gpst_pipeline* pipeline) {
@@ -17,16 +21,18 @@ GPSTI_PRIVATE uint32_t gpsti_flight_n_slots(const gpst_pipeline* pipeline) {
     return gpsti_shortage_limit(pipeline->n_slots, ends_by_itself ? pipeline->shortage.slots_most : 0);
 }
 
+/* Results have memory, and no slot: as many as there are slots may wait for whoever takes them. */
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline) {
     const uint32_t in_flight = gpsti_a32_load(&pipeline->in_flight), held = pipeline->n_handed_out;
-    const bool by_bytes = pipeline->desc.source || held > 0; /* results in the user's hands have memory, and no slot */
-    return in_flight - held < gpsti_flight_n_slots(pipeline) &&
+    const uint32_t n_slots = gpsti_flight_n_slots(pipeline);
+    const bool by_bytes = pipeline->desc.source || held > 0 || in_flight >= n_slots;
+    return gpsti_flight_n_under_way(pipeline) < n_slots && pipeline->n_untaken < n_slots &&
            (in_flight == 0 || !by_bytes || in_flight < gpsti_tune_n_fit(pipeline));
 }
 
 GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
-    const bool full = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out >= pipeline->n_slots;
+    const bool full = gpsti_flight_n_under_way(pipeline) >= pipeline->n_slots;
     if (full == (tune->full_since_ns != 0))
         return;
     const int64_t now_ns = gpsti_now_ns();
@@ -54,9 +60,9 @@ GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline) {
     slot->in_use = true;
     slot->on_cpu = pipeline->device_lost;
     slot->samples_cpu = gpsti_flight_samples_cpu(pipeline);
-    const uint32_t in_flight = gpsti_a32_add(&pipeline->in_flight, 1) + 1 - pipeline->n_handed_out;
-    if (in_flight > pipeline->n_slots_used)
-        pipeline->n_slots_used = in_flight;
+    (void)gpsti_a32_add(&pipeline->in_flight, 1);
+    if (gpsti_flight_n_under_way(pipeline) > pipeline->n_slots_used)
+        pipeline->n_slots_used = gpsti_flight_n_under_way(pipeline);
     gpsti_flight_time_full(pipeline);
     return slot;
 }
@@ -65,6 +71,19 @@ GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline) {
     const bool no_more = pipeline->desc.source ? pipeline->source_done : pipeline->closed;
     return no_more && !pipeline->source_running && gpsti_a32_load(&pipeline->in_flight) == 0 &&
            gpsti_a32_load(&pipeline->executing) == 0;
+}
+
+GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline) {
+    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    pipeline->n_inside++;
+}
+
+GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    pipeline->n_inside--;
+    if (gpsti_a32_load(&pipeline->cancel) != 0) /* as destroy does first */
+        gpsti_cond_broadcast(&pipeline->progress);
+    gpsti_mutex_unlock(&scheduler->mutex);
 }
 
 /* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. */

@@ -41,7 +41,7 @@ GPSTI_PRIVATE gpst_result gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int6
         result = gpsti_slot_load(slot, &input, "gpst_source_func");
         reason = gpst_last_reason();
         if (GPST_FAILED(result) && input.release)
-            input.release(input.release_user_data); /* nothing has read it */
+            gpsti_call_release(slot->pipeline, input.release, input.release_user_data); /* nothing has read it */
     } else {
         (void)gpsti_slot_load_names(slot, &input);
     }
@@ -204,7 +204,7 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
     const int64_t until_ns = deadline_ns < look_ns ? deadline_ns : look_ns;
     gpsti_flight_notice(pipeline);
     pipeline->n_waiters++;
-    if (worker_index < scheduler->n_workers)
+    if (worker_index < scheduler->n_workers && pipeline->listed)
         gpsti_scheduler_help(scheduler, &pipeline->client, worker_index, until_ns);
     else
         gpsti_cond_wait_until(&pipeline->progress, &scheduler->mutex, until_ns);

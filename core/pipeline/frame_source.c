@@ -16,6 +16,7 @@ GPST_API gpst_result gpst_prefetch_source(void* prefetch, uint64_t index, gpst_i
     uint64_t which = 0;
     bool starved = false;
     GPSTI_FAIL_IF(!self, GPST_ERROR_ARGUMENT, "%s: source_user_data=NULL: the prefetcher is required", function);
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: required", function);
     if (!gpsti_prefetch_walk(self, index, &which))
         return GPST_END;
     out->path = self->paths[which];

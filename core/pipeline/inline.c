@@ -408,6 +408,8 @@ GPSTI_PRIVATE void gpsti_inline_end_item(gpsti_slot* slot) {
     else
         pipeline->first_result = slot;
     pipeline->last_result = slot;
+    pipeline->n_untaken++;
+    gpsti_flight_time_full(pipeline);
     gpsti_flight_wake_waiters(pipeline);
 }
 

@@ -32,7 +32,8 @@ typedef struct gpst_pipeline gpst_pipeline;
 typedef struct gpst_set {
     const gpst_image* pictures; /* n of them, data NULL where the host has none; never NULL. What a sink or next_result
                                    is given is complete, on the device too: there is no event to wait for */
-    uint32_t n;                 /* 0: none was written, which is no failure: there may be no boxes */
+    uint32_t n;                 /* 0: none was written. That is no failure where there may be several, and of what
+                                   WARPs by lists, or functions alone, read: there may be no boxes */
     bool on_device;             /* data are the device's memory, not to be touched by the host; of what a stage has
                                    counted there (gpst_task_count) all pictures, not only those that count */
 } gpst_set;
@@ -42,9 +43,11 @@ typedef struct gpst_set {
    Ownership    strings are copied before the call that hands them over returns, and so are the pixels of a frame
                 without release. With release they are borrowed: the engine reads them where they are, and calls
                 release once, when the last stage that reads set 0 is through, or where set 0 is a result when that is
-                released; also for a dropped or failed item, and where the frame itself is refused. Where submit
-                returned neither OK nor DROPPED, or a source anything but OK, it is not called: the frame is still the
-                caller's. It is called on any thread, maybe before submit returns, and must not call the pipeline.
+                released; also for a dropped or failed item. The rule: release is called exactly once when submit
+                returned OK or DROPPED, else never: the frame is still the caller's, who gives it back or tries again.
+                Of a source's likewise when it returned OK, also where the frame is then refused and the item fails;
+                else the frame is still the source's. It is a callback of the pipeline, on any thread, maybe before
+                submit returns.
                 Where items leave each other no memory one begins anew, but not once its frame was given back: it
                 fails with GPST_ERROR_BUDGET
    Since        0.1
@@ -280,7 +283,7 @@ GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t by
 
    Parameters   task   (in)  the callback's; NULL in sources, sinks, kernels and worker_init, which have none
                 result (in)  negative; anything else becomes GPST_ERROR_CALLBACK
-                format (in)  as for printf; at most 511 bytes are kept
+                format (in)  as for printf; at most 511 bytes are kept; NULL = ""
    Shapes       none
    Returns      the result
    Ownership    format and arguments stay the caller's
@@ -295,7 +298,7 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
 
    Parameters   task       (in)  the callback's
                 kernel     (in)  host or gpu, or both
-                args       (in)  argument block; copied
+                args       (in)  argument block; copied; NULL where args_bytes is 0
                 args_bytes (in)  at most 224
    Shapes       none
    Returns      GPST_OK | ARGUMENT | STATE (not a DEVICE stage) | UNSUPPORTED (the kernel has no form for this

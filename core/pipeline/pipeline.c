@@ -82,15 +82,20 @@ GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gp
              pipeline->stages[step[-1].first_stage].codec == GPST_CODEC_EXACT));
 }
 
-/* May stage s be submitted with those from first on? Not where items may wait in front of it; and a list that the host
-   reads must have been written before. */
+/* May stage s be submitted with those from first on? Not where items may wait in front of it, but for LATEST_ONLY: the
+   newest waits in front of them all, since what the device makes of it meanwhile would stand behind this stage there.
+   And a list that the host reads must have been written before. */
 GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_t first, uint32_t s) {
+    const bool latest = s < pipeline->desc.n_stages && pipeline->stages[s].desc.full_policy == GPST_FULL_LATEST_ONLY;
     uint32_t written = 0;
     if (s == pipeline->desc.n_stages || !gpsti_stage_is_offload(&pipeline->stages[s].desc) ||
-        pipeline->stages[s].desc.queue_most > 0 || pipeline->stages[s].desc.full_policy != GPST_FULL_BLOCK)
+        (gpsti_stage_has_bound(&pipeline->stages[s].desc) && !latest))
         return false;
-    for (uint32_t before = first; before < s; before++)
+    for (uint32_t before = first; before < s; before++) {
         written |= pipeline->stages[before].desc.writes;
+        if (latest && gpsti_stage_has_bound(&pipeline->stages[before].desc))
+            return false;
+    }
     return (gpsti_stage_host_list(&pipeline->stages[s].desc) & written) == 0;
 }
 
@@ -102,23 +107,25 @@ GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const g
     return false;
 }
 
-/* The largest that one of its stages wants. */
+/* The largest that one of its stages wants. What has no batches is told each item alone, whatever batch_most says. */
 GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
         const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
-        const uint32_t most = stage->batch_most == 0 && stage->batch_func
+        const uint32_t most = !gpsti_stage_has_batches(stage) ? 0
+                              : stage->batch_most == 0 && stage->batch_func
                                   ? gpsti_batch_preset_of(pipeline->desc.preset).batch_most
                                   : stage->batch_most;
         step->batch_most = most > step->batch_most ? most : step->batch_most;
     }
 }
 
-/* Threads that submit to a driver side by side wait for each other in it: one after the other is faster
+/* Nothing would wait in front of a stage that all items may enter: with LATEST_ONLY one is in it, unless it says more.
+   Threads that submit to a driver side by side wait for each other in it: one after the other is faster
    (docs/benchmarks/gpu-engine.md). A DEVICE stage's function may wait for what another item does: it has no limit. */
 GPSTI_PRIVATE uint32_t gpsti_step_concurrency(const gpst_pipeline* pipeline, const gpsti_step* step,
                                               bool asynchronous) {
     const gpsti_stage* const stages = &pipeline->stages[step->first_stage];
-    const uint32_t batches = step->batch_most > 1 ? gpsti_batch_preset_of(pipeline->desc.preset).depth : 0;
+    const uint32_t batches = gpsti_step_depth(pipeline, step);
     if (step->kind != GPSTI_STEP_OFFLOAD)
         return stages->desc.concurrency > 0 ? stages->desc.concurrency : batches;
     if (!asynchronous)
@@ -135,11 +142,11 @@ GPSTI_PRIVATE void gpsti_steps_bound(gpst_pipeline* pipeline) {
     gpsti_step* holds = NULL;
     for (uint32_t s = pipeline->n_steps - 1; s-- > 0;) { /* FINISH has none */
         gpsti_step* const step = &pipeline->steps[s];
-        const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage].desc;
-        const bool says = stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
+        const gpst_stage_desc* const stage = gpsti_step_bounded(pipeline, step);
+        const bool says = gpsti_stage_has_bound(stage);
         step->full_policy = says ? stage->full_policy : all ? GPST_FULL_LATEST_ONLY : GPST_FULL_BLOCK;
         step->queue_most = step->full_policy == GPST_FULL_LATEST_ONLY ? 1 : stage->queue_most;
-        if (!says && step->full_policy == GPST_FULL_BLOCK && step->batch_most > 1)
+        if (!says && step->full_policy == GPST_FULL_BLOCK && step->batch_most > 0)
             step->queue_most = step->batch_most * gpsti_batch_preset_of(pipeline->desc.preset).queue_batches;
         step->held_by = holds;
         if (step->queue_most > 0 && step->full_policy == GPST_FULL_BLOCK && s > 0)
@@ -336,9 +343,6 @@ GPSTI_PRIVATE void gpsti_pipeline_list(gpst_pipeline* pipeline, int64_t begin_ns
 GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpsti_host* const host = &pipeline->context->host;
     const size_t n = (size_t)pipeline->n_workers + 1;
-    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < n; w++)
-        if (stage->worker_started[w])
-            stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
     if (stage->worker_states)
         gpsti_free(host, stage->worker_states, n * sizeof *stage->worker_states);
     if (stage->worker_started)
@@ -350,9 +354,13 @@ GPSTI_PRIVATE void gpsti_stage_free(gpst_pipeline* pipeline, gpsti_stage* stage)
     gpsti_constants_free(pipeline, stage);
 }
 
-/* Nothing runs any more. */
+/* Nothing runs any more, but the user's last callbacks, while all is there still. */
 GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     gpsti_host* const host = &pipeline->context->host;
+    for (uint32_t i = 0; i < pipeline->n_slots_made; i++)
+        gpsti_slot_release_frame(pipeline->slots[i]); /* of a result that the user still has */
+    for (uint32_t s = 0; pipeline->stages && s < pipeline->desc.n_stages; s++)
+        gpsti_call_worker_terms(pipeline, &pipeline->stages[s]);
     gpst_reader_destroy(pipeline->reader);
     gpsti_writer_destroy(pipeline->writer);
     gpsti_jpeg_device_destroy(pipeline);
@@ -375,7 +383,7 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
         gpsti_free(host, pipeline->cameras, GPST_MAX_CAMERAS * sizeof *pipeline->cameras);
     if (pipeline->has_progress)
         gpsti_cond_term(&pipeline->progress);
-    gpsti_free(host, pipeline, sizeof *pipeline);
+    gpsti_context_drop_object(pipeline->context, pipeline, sizeof *pipeline);
 }
 
 GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
@@ -383,7 +391,7 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_check_version(GPSTI_CREATE, version, desc_bytes, sizeof(gpst_pipeline_desc)));
     GPSTI_TRY(gpsti_desc_check(context, desc, out));
-    gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_alloc(&context->host, sizeof *pipeline);
+    gpst_pipeline* const pipeline = (gpst_pipeline*)gpsti_context_add_object(context, sizeof *pipeline);
     if (!pipeline)
         return GPST_ERROR_MEMORY;
     pipeline->context = context;
@@ -408,6 +416,7 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
         gpsti_slot* const slot = pipeline->first_result;
         pipeline->first_result = slot->next;
         pipeline->last_result = slot->next ? pipeline->last_result : NULL;
+        pipeline->n_untaken--;
         gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
         gpsti_slot_release_frame(slot);
         gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
@@ -417,7 +426,7 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE bool gpsti_pipeline_is_at_work(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->in_flight) > pipeline->n_handed_out || gpsti_a32_load(&pipeline->executing) > 0 ||
-           pipeline->source_running;
+           pipeline->source_running || pipeline->n_inside > 0;
 }
 
 GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
@@ -428,18 +437,18 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
                   "gpst_pipeline_destroy: not from a callback of the same pipeline");
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpst_pipeline_cancel(pipeline);
-    if (pipeline->listed) {
-        gpsti_mutex_lock(&scheduler->mutex);
-        gpsti_flight_notice(pipeline);
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_notice(pipeline);
+    gpsti_pipeline_drop_results(pipeline);
+    gpsti_cond_broadcast(&pipeline->progress);
+    while (gpsti_pipeline_is_at_work(pipeline)) {
+        gpsti_scheduler_wake_all(scheduler);
+        gpsti_flow_wait(pipeline, GPST_FOREVER);
         gpsti_pipeline_drop_results(pipeline);
-        while (gpsti_pipeline_is_at_work(pipeline)) {
-            gpsti_scheduler_wake_all(scheduler);
-            gpsti_flow_wait(pipeline, GPST_FOREVER);
-            gpsti_pipeline_drop_results(pipeline);
-        }
-        gpsti_scheduler_remove(scheduler, &pipeline->client);
-        gpsti_mutex_unlock(&scheduler->mutex);
     }
+    if (pipeline->listed)
+        gpsti_scheduler_remove(scheduler, &pipeline->client);
+    gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_pipeline_free(pipeline);
     return GPST_OK;
 }
@@ -450,7 +459,32 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
     if (pipeline->items.cancelled > 0 || gpsti_a32_load(&pipeline->cancel) != 0)
         return gpsti_fail(GPST_ERROR_CANCELLED, "gpst_pipeline_run: cancelled with %llu items done",
                           (unsigned long long)pipeline->items.ok);
-    return pipeline->items.failed > 0 ? GPST_PARTIAL : GPST_OK;
+    const gpsti_item_counts* const items = &pipeline->items;
+    if (items->failed > 0 && items->ok + items->skipped == 0)
+        return gpsti_fail(pipeline->first_failed, "gpst_pipeline_run: none of %llu items was done; the first: %s",
+                          (unsigned long long)items->failed, pipeline->first_reason);
+    return items->failed > 0 ? GPST_PARTIAL : GPST_OK;
+}
+
+/* Locked, but not while items run. */
+GPSTI_PRIVATE gpst_result gpsti_pipeline_run_inside(gpst_pipeline* pipeline, gpsti_core_use use) {
+    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
+    GPSTI_FAIL_IF(pipeline->started, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
+    pipeline->started = true;
+    pipeline->use_start = use;
+    pipeline->start_ns = gpsti_now_ns();
+    if (pipeline->desc.mode == GPST_RUN_ENGINE && !pipeline->listed)
+        gpsti_pipeline_list(pipeline, pipeline->start_ns + GPSTI_PIPELINE_BEGIN_NS);
+    gpsti_scheduler_wake(scheduler); /* until now its source was not to be called */
+    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flow_run_plain(pipeline, UINT64_MAX);
+    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flow_wait_end(pipeline);
+    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_core_use_query_under(pipeline->context->system_root, &use);
+    gpsti_mutex_lock(&scheduler->mutex);
+    pipeline->use_end = use;
+    return gpsti_pipeline_outcome(pipeline);
 }
 
 GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
@@ -459,30 +493,12 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_run: not from a callback of the same pipeline");
     GPSTI_FAIL_IF(!pipeline->desc.source, GPST_ERROR_STATE, "gpst_pipeline_run: the pipeline has no source: submit");
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_core_use use = GPST_ZERO;
     gpsti_core_use_query_under(pipeline->context->system_root, &use);
-    gpsti_mutex_lock(&scheduler->mutex);
-    const bool again = pipeline->started;
-    pipeline->started = true;
-    if (!again) {
-        pipeline->use_start = use;
-        pipeline->start_ns = gpsti_now_ns();
-        if (pipeline->desc.mode == GPST_RUN_ENGINE && !pipeline->listed)
-            gpsti_pipeline_list(pipeline, pipeline->start_ns + GPSTI_PIPELINE_BEGIN_NS);
-        gpsti_scheduler_wake(scheduler); /* until now its source was not to be called */
-    }
-    gpsti_mutex_unlock(&scheduler->mutex);
-    GPSTI_FAIL_IF(again, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
-    gpsti_flow_run_plain(pipeline, UINT64_MAX);
-    gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_flow_wait_end(pipeline);
-    gpsti_mutex_unlock(&scheduler->mutex);
-    gpsti_core_use_query_under(pipeline->context->system_root, &use);
-    gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->use_end = use;
-    gpsti_mutex_unlock(&scheduler->mutex);
-    return gpsti_pipeline_outcome(pipeline);
+    gpsti_flight_enter(pipeline);
+    const gpst_result result = gpsti_pipeline_run_inside(pipeline, use);
+    gpsti_flight_leave(pipeline);
+    return result;
 }
 
 GPST_API void gpst_pipeline_cancel(gpst_pipeline* pipeline) {

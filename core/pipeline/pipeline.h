@@ -83,10 +83,12 @@ typedef enum gpst_full_policy {
 /* gpst_stage_desc -- one stage; all-zero plus kind (and func, warp or mask) is valid
 
    reads and writes are sets as bits, GPST_SET(0) | GPST_SET(3). A set has one stage that writes it, which comes before
-   those that read it and reads none that it writes; set 0 may be the input's own frame. With 0 in both: WARP, MASK and
-   DEVICE read 0 and write 1; DECODE writes 0; ENCODE and a per_picture stage read 1 and write none; any other HOST
-   stage reads all that was written by then, and may write every set that no stage names. Device stages that follow one
-   another are submitted together, but for a WARP whose list of affines or views one of them writes.
+   those that read it and reads none that it writes; set 0 may be the input's own frame. What a stage names in writes
+   its function must set, where the set has a capacity of 1 and is read by a built-in stage but a WARP by lists, is
+   named as a result, or is read by nobody: else the item fails. With 0 in both: WARP, MASK and DEVICE read 0 and write
+   1; DECODE writes 0; ENCODE and a per_picture stage read 1 and write none; any other HOST stage reads all that was
+   written by then, and may write every set that no stage names. Device stages that follow one another are submitted
+   together, but for a WARP whose list of affines or views one of them writes.
 
    Ownership    copied, the name too; user_data, warp and mask must outlive the pipeline
    Since        0.1
@@ -102,7 +104,8 @@ typedef struct gpst_stage_desc {
     /* HOST, DEVICE: instead of func, for up to batch_most items at once; of an ordered stage: of as many cameras. WARP,
        MASK: batch_most items are submitted together. The stage takes what is ready when no batch is in it, and
        full batches until two are (preset LATENCY: one; THROUGHPUT: three; HOST: concurrency, where that is set). 0 = 1,
-       or what desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32) */
+       or what desc.batch says; with a batch_func 16 (preset LATENCY: 8; THROUGHPUT: 32). Of other stages at most 1,
+       which says no more than 0 */
     gpst_batch_func batch_func;
     uint32_t batch_most;   /* at most 64 */
     uint32_t reads, writes; /* WARP, MASK: one set each, and may read a second one */
@@ -114,11 +117,13 @@ typedef struct gpst_stage_desc {
        alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage wrote
        them: one against the rules of its struct fails the item. */
     uint32_t second_set;
-    uint32_t concurrency;  /* HOST: services at once; 0 = any number, 1 = serial */
+    uint32_t concurrency;  /* HOST: services at once; 0 = any number, with LATEST_ONLY 1; 1 = serial */
     bool ordered;          /* HOST: items of a camera one after the other, in input order; cameras side by side */
     bool stateful;         /* HOST, DEVICE: ordered; task->n_missed tells when its state of a camera is out of date */
     /* Items of a camera that may wait in front of the stage, beyond those that it could begin with at once, and what
-       becomes of more. 0 = any number, or as LATEST_ONLY says. Not for per_picture stages and WRITE */
+       becomes of more. 0 = any number, or as LATEST_ONLY says, with which a HOST stage has concurrency 1, if it says no
+       more, and device work, with the device stages right before it, one submission under way. Not for per_picture
+       stages and WRITE */
     uint32_t queue_most;
     gpst_full_policy full_policy;
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
@@ -252,22 +257,25 @@ typedef struct gpst_pipeline_desc {
                                       All-zero = the tuner's. loop: a plain loop found best is run at once */
     gpst_full_policy full_policy;  /* push: when every slot is taken. Results that the user holds take none */
     /* Pushed: an item is wanted so long after its timestamp_ns, on gpst_now_ns's clock; 0 = at any time, and so is one
-       without a timestamp. In front of stages with batch_most those that would be late are dropped, and in overload
-       others where that lets more be in time (docs/live.md) */
+       without a timestamp. In front of stages with a batch_func, and WARP and MASK with batch_most, those that would be
+       late are dropped, and in overload others where that lets more be in time (docs/live.md). One such stage is
+       required */
     int64_t deadline_ns;
     gpst_dropped_func dropped;     /* NULL: nobody is told */
     void* dropped_user_data;
     /* Sets that the sink or next_result is given, and where; they live until release, every other set until its last
-       reading stage. 0 = the sets that no stage reads, on the host. */
+       reading stage. 0 = what stages write and no WARP, MASK, DEVICE or ENCODE reads, on the host; of the input's own
+       frame only where no stage reads it. */
     gpst_result_set results[GPST_MAX_SETS];
     uint32_t n_results;
     /* Pictures of a set at most; 0 = 1, and of a set that WARP or MASK writes as many as it makes. At most 4096 */
     uint32_t capacity[GPST_MAX_SETS];
     /* Fixed, or 0 = the tuner's; without it the default named. */
-    uint32_t n_slots;              /* items in flight, without results in the user's hands; workers + reads in flight +
-                                      2, and one for each camera behind the first; or three batches where that is more.
-                                      With a source no more of them than fit in the context's budgets by the largest
-                                      item so far */
+    uint32_t n_slots;              /* items under way, without results: submit goes on until as many of these wait to be
+                                      taken, and the user may hold any number; workers + reads in flight + 2, and one
+                                      for each camera behind the first; or three batches where that is more. With a
+                                      source no more of them than fit in the context's budgets by the largest item so
+                                      far */
     uint32_t n_reads;              /* reads in flight; 4 */
     uint32_t n_writes;             /* writes in flight; 4 */
     uint32_t batch;                /* items in one submission to the device at most: one upload behind the other, one
@@ -373,8 +381,8 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
    Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
    Ownership    items still in the user's hands die with it; its frame memory stays in the context for the next
                 pipeline, within gpst_context_desc.max_kept_bytes
-   Threads      any, once, and no other thread is inside a call on the pipeline: cancel first, let run return;
-                no callback runs after it returned
+   Threads      any, once. It waits for run, submit, next_result and drain of other threads, which return as after
+                gpst_pipeline_cancel; no other call may begin meanwhile. No callback runs after it returned
    Blocking     until every running callback has returned
    Device       waits for the slots' streams
    Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
@@ -385,8 +393,9 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
 
    Parameters   pipeline (in)  made with a source; runs once
    Shapes       none
-   Returns      GPST_OK | GPST_PARTIAL (some items failed; the sink was told which) | CANCELLED | STATE (ran
-                before, or no source) | REENTRANT | FORKED
+   Returns      GPST_OK | GPST_PARTIAL (some items failed, others were done or skipped; the sink was told which) | where
+                all failed the result of the first that did, with its sentence | CANCELLED | STATE (ran before, or no
+                source) | REENTRANT | FORKED
    Ownership    none
    Threads      any. Plain loops run on the calling thread, and so do the first 1 ms of the mode DEFAULT and a few
                 items that the guard measures; else it waits. From a stage of another pipeline of the same context
@@ -406,12 +415,14 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
                                   user's hands have; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
-   Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0) | TIMEOUT |
-                CLOSED | ARGUMENT | BUDGET | MEMORY. Every state: docs/live.md
-   Ownership    of a frame with release, once it returned OK or DROPPED, until release is called
+   Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0; or at once, on
+                the thread that took the latest result, where it would wait for nothing but results that nobody takes)
+                | TIMEOUT | CLOSED | ARGUMENT | BUDGET | MEMORY. Every state: docs/live.md
+   Ownership    of a frame with release, once it returned OK or DROPPED, until release is called; else it is still the
+                caller's
    Threads      any, several at once; from a callback of the same pipeline it never waits
-   Blocking     up to timeout_ns, and while the frame is copied. On the only thread that takes results GPST_FOREVER may
-                not return: finished ones that nobody has taken have slots, and taken ones memory
+   Blocking     up to timeout_ns, and while the frame is copied. GPST_FOREVER may not return on the only thread that
+                releases results: those that are held have memory
    Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
@@ -482,7 +493,8 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
    Parameters   pipeline   (in)
                 timeout_ns (in)  GPST_FOREVER = as long as it takes
    Shapes       none
-   Returns      GPST_OK | TIMEOUT | WOULD_BLOCK (timeout 0) | STATE | REENTRANT
+   Returns      GPST_OK | TIMEOUT | WOULD_BLOCK (timeout 0; or all others are results that nobody takes, and this is the
+                thread that took the latest) | STATE | REENTRANT
    Ownership    none
    Threads      any
    Blocking     up to timeout_ns

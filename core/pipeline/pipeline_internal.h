@@ -126,6 +126,7 @@ typedef struct gpsti_set_plan {
     uint32_t capacity;
     uint32_t last_step; /* that reads it; of a result, FINISH */
     uint32_t writer;    /* the stage; n_stages: none that is named */
+    bool is_required;   /* the stage must set it: else nobody would notice */
     bool is_result;
     gpst_place place;   /* of a result */
     char wanted_up[32], wanted_down[32]; /* by whom */
@@ -187,7 +188,8 @@ struct gpst_pipeline {
     gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
     gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
     bool exclusive;        /* one of them runs */
-    uint32_t n_handed_out;
+    uint32_t n_handed_out, n_untaken; /* untaken: on the list of results */
+    const void* taker;     /* the thread that took the latest result, by an address of its own */
     uint64_t next_index;
     gpsti_camera* cameras; /* GPST_MAX_CAMERAS */
     uint32_t n_cameras;    /* the highest number seen, + 1 */
@@ -203,7 +205,7 @@ struct gpst_pipeline {
     gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
     gpsti_cond progress;  /* something ended: waiters look again */
     bool has_progress, listed;
-    uint32_t n_waiters;
+    uint32_t n_waiters, n_inside; /* inside: in calls that wait, for which destroy waits */
     bool started, source_running, source_done, closed, cancel_noticed;
     bool source_rests;      /* until an item has ended: it had no memory for another one */
     gpsti_a32 reads_wait;   /* 1: the latest read did: the next one is begun as long as some may */
@@ -223,6 +225,8 @@ struct gpst_pipeline {
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
     gpsti_item_counts items;
+    gpst_result first_failed; /* of the first item that failed, */
+    char first_reason[GPST_REASON_BYTES]; /* and its name, stage and sentence */
     uint64_t device_fallbacks;
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
@@ -245,6 +249,12 @@ struct gpst_pipeline {
 /* ---- plan.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage);
+GPSTI_INTERN bool gpsti_stage_has_batches(const gpst_stage_desc* stage); /* may it take items together? */
+GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage); /* of its own */
+/* The stage whose bound is the step's: the one that has any, else the first. */
+GPSTI_INTERN const gpst_stage_desc* gpsti_step_bounded(const gpst_pipeline* pipeline, const gpsti_step* step);
+/* Items or batches that are in the step at once, where its stages imply it; 0: they say nothing. */
+GPSTI_INTERN uint32_t gpsti_step_depth(const gpst_pipeline* pipeline, const gpsti_step* step);
 /* Fills in the sets that a stage reads and writes where its desc says nothing. earlier, named: the sets that stages
    before it write, and that any stage names. */
 GPSTI_INTERN void gpsti_stage_resolve_sets(gpst_stage_desc* stage, uint32_t earlier, uint32_t named);
@@ -271,6 +281,10 @@ typedef struct gpsti_call {
     struct gpsti_call* outer;
 } gpsti_call;
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
+GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context); /* of the context's pipelines */
+/* A lent frame goes back; what worker_init has made goes. Not locked. */
+GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data);
+GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage);
 /* Calls the source for the index-th input; *reason: the sentence of a failure, or NULL, until this thread's next one.
    Not locked. */
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
@@ -492,6 +506,7 @@ GPSTI_INTERN void gpsti_report_job(gpst_pipeline* pipeline, int64_t begun_ns, in
 
 GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline); /* no worker has begun; any thread */
 /* The rest locked. */
+GPSTI_INTERN uint32_t gpsti_flight_n_under_way(const gpst_pipeline* pipeline); /* that have not ended */
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline);
 GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
 GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
@@ -499,6 +514,8 @@ GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline); /* slots were
 GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot); /* the same of one that has no memory */
 GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline); /* of all; unlocks for a callback */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline); /* locks; a destroy waits for the call */
+GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline); /* unlocks; the pipeline may be gone */
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
 GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from);

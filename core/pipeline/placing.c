@@ -9,9 +9,16 @@
 
 GPSTI_PRIVATE gpsti_slot* gpsti_placing_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
 
+GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* function, const void* pointer,
+                                          const char* member) {
+    GPSTI_FAIL_IF(!task || !task->item, GPST_ERROR_ARGUMENT, "%s: task=NULL: required", function);
+    GPSTI_FAIL_IF(!pointer, GPST_ERROR_ARGUMENT, "%s: %s=NULL: required", function, member);
+    return GPST_OK;
+}
+
 GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) {
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_set_pose", pose, "pose"));
     gpsti_slot* const slot = gpsti_placing_slot(task);
-    GPSTI_FAIL_IF(!pose, GPST_ERROR_ARGUMENT, "gpst_task_set_pose: pose=NULL: required");
     const double angles[3] = {pose->yaw, pose->pitch, pose->roll};
     for (int i = 0; i < 3; i++)
         GPSTI_FAIL_IF(!(angles[i] >= -1e6 && angles[i] <= 1e6), GPST_ERROR_ARGUMENT,
@@ -59,12 +66,15 @@ GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task) {
 }
 
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {
-    gpsti_placing_slot(task)->item.decoder = name;
+    if (!GPST_FAILED(gpsti_task_check(task, "gpst_task_set_decoder", name, "name")))
+        gpsti_placing_slot(task)->item.decoder = name;
 }
 
 GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
     char text[GPSTI_NOTE_BYTES];
     va_list arguments;
+    if (GPST_FAILED(gpsti_task_check(task, "gpst_task_note", format, "format")))
+        return;
     va_start(arguments, format);
     gpsti_format_list(text, sizeof text, format, arguments);
     va_end(arguments);
@@ -79,9 +89,14 @@ GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* plac
 
 GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
                                              const gpst_image* shape, gpst_placing* placing) {
-    gpst_image picture = *shape;
+    const char* const function = "gpst_task_begin_placing";
     size_t bytes = 0;
-    memset(placing, 0, sizeof *placing);
+    if (placing)
+        memset(placing, 0, sizeof *placing);
+    GPSTI_TRY(gpsti_task_check(task, function, placing, "placing"));
+    GPSTI_TRY(gpsti_task_check(task, function, placement, "placement"));
+    GPSTI_TRY(gpsti_task_check(task, function, shape, "shape"));
+    gpst_image picture = *shape;
     picture.width = placement->width;
     picture.height = placement->height;
     GPSTI_TRY(gpst_task_set_picture(task, set, 0, &picture, &picture));
@@ -97,6 +112,7 @@ GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, cons
 }
 
 GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing) {
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_end_placing", placing, "placing"));
     const uint32_t orientation = placing->placement.orientation;
     gpsti_slot_placed(gpsti_placing_slot(task), &placing->placement);
     return orientation != 1 ? gpst_image_orient(&placing->stored, orientation, &placing->window) : GPST_OK;

@@ -10,6 +10,28 @@ GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_DEVICE || stage->kind == GPST_STAGE_MASK;
 }
 
+GPSTI_INTERN bool gpsti_stage_has_batches(const gpst_stage_desc* stage) {
+    return stage->batch_func || stage->kind == GPST_STAGE_WARP || stage->kind == GPST_STAGE_MASK;
+}
+
+GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage) {
+    return stage->queue_most > 0 || stage->full_policy != GPST_FULL_BLOCK;
+}
+
+GPSTI_INTERN const gpst_stage_desc* gpsti_step_bounded(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++)
+        if (gpsti_stage_has_bound(&pipeline->stages[s].desc))
+            return &pipeline->stages[s].desc;
+    return &pipeline->stages[step->first_stage].desc;
+}
+
+GPSTI_INTERN uint32_t gpsti_step_depth(const gpst_pipeline* pipeline, const gpsti_step* step) {
+    const bool may_wait = step->kind == GPSTI_STEP_HOST || step->kind == GPSTI_STEP_OFFLOAD;
+    if (may_wait && gpsti_step_bounded(pipeline, step)->full_policy == GPST_FULL_LATEST_ONLY)
+        return 1;
+    return step->batch_most > 0 ? gpsti_batch_preset_of(pipeline->desc.preset).depth : 0;
+}
+
 GPSTI_INTERN uint32_t gpsti_set_of(uint32_t sets) {
     uint32_t set = 0;
     while (set + 1 < GPST_MAX_SETS && !(sets & GPST_SET(set)))
@@ -153,21 +175,26 @@ GPSTI_INTERN void gpsti_plan_capacities(gpst_pipeline* pipeline, const gpst_pipe
 
 /* ---- which copies ------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE uint32_t gpsti_plan_all_reads(const gpst_pipeline* pipeline) {
-    uint32_t reads = 0;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        reads |= pipeline->steps[s].reads;
-    return reads;
+/* Sets that are no results unless they are named: what WARP, MASK, DEVICE and ENCODE make something else of. A HOST
+   stage may look at any, which are on the host then; but for the input's own frame, which is given back early. */
+GPSTI_PRIVATE uint32_t gpsti_plan_used_up(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
+    const bool is_made = pipeline->steps[0].kind == GPSTI_STEP_READ || pipeline->sets[0].writer < desc->n_stages;
+    uint32_t used_up = 0;
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        used_up |= stage->reads & (stage->kind != GPST_STAGE_HOST ? UINT32_MAX : is_made ? 0 : GPST_SET(0));
+    }
+    return used_up;
 }
 
 GPSTI_PRIVATE void gpsti_plan_results(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
-    const uint32_t reads = gpsti_plan_all_reads(pipeline);
+    const uint32_t used_up = gpsti_plan_used_up(pipeline, desc);
     for (uint32_t k = 0; k < desc->n_results; k++) {
         pipeline->sets[desc->results[k].set].is_result = true;
         pipeline->sets[desc->results[k].set].place = desc->results[k].place;
     }
     for (uint32_t k = 0; desc->n_results == 0 && k < pipeline->n_sets; k++) {
-        pipeline->sets[k].is_result = !(reads & GPST_SET(k));
+        pipeline->sets[k].is_result = !(used_up & GPST_SET(k));
         pipeline->sets[k].place = GPST_ON_HOST;
     }
 }
@@ -208,6 +235,28 @@ GPSTI_PRIVATE bool gpsti_plan_may_be_in_place(const gpst_pipeline* pipeline, con
     return may;
 }
 
+/* What nobody reads, what the user is given by name, and what is read without a look at how many there are: all but a
+   HOST or DEVICE function, and a WARP by lists. */
+GPSTI_PRIVATE bool gpsti_plan_is_required(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc, uint32_t set) {
+    const uint32_t writer = pipeline->sets[set].writer;
+    bool is_read = false, required = false;
+    if (writer == desc->n_stages)
+        return false;
+    for (uint32_t s = 0; s < desc->n_stages; s++) {
+        const gpst_stage_desc* const stage = &pipeline->stages[s].desc;
+        const bool calls = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE;
+        if (!(stage->reads & GPST_SET(set)))
+            continue;
+        if (gpsti_stage_is_listed(stage))
+            return false;
+        is_read = true;
+        required = required || !calls || stage->per_picture;
+    }
+    for (uint32_t k = 0; k < desc->n_results; k++)
+        required = required || desc->results[k].set == set;
+    return required || (!is_read && (desc->stages[writer].writes & GPST_SET(set)) != 0);
+}
+
 GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_plan_results(pipeline, desc);
     for (uint32_t s = 0; s < pipeline->n_steps; s++) {
@@ -228,6 +277,7 @@ GPSTI_INTERN void gpsti_plan_copies(gpst_pipeline* pipeline, const gpst_pipeline
         pipeline->steps[s].in_place = gpsti_plan_may_be_in_place(pipeline, &pipeline->steps[s]);
     for (uint32_t k = 0; k < pipeline->n_sets; k++) {
         gpsti_set_plan* const plan = &pipeline->sets[k];
+        plan->is_required = gpsti_plan_is_required(pipeline, desc, k);
         if (!plan->is_result)
             continue;
         plan->last_step = pipeline->n_steps - 1;

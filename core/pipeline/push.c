@@ -3,6 +3,8 @@
 
 #include "pipeline_internal.h"
 
+static GPSTI_TLS char gpsti_push_thread; /* its address is the thread's */
+
 GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* function) {
     GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
     GPSTI_TRY(gpsti_context_check(pipeline->context, function));
@@ -20,16 +22,33 @@ GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
     return gpsti_flight_has_slot(pipeline) && !pipeline->source_running;
 }
 
-/* No slot was free in time, or no bytes: then results in the user's hands have them. Locked. */
+/* As many results as there are slots wait to be taken. Locked. */
+GPSTI_PRIVATE bool gpsti_push_has_untaken(const gpst_pipeline* pipeline) {
+    return pipeline->n_untaken >= pipeline->n_slots;
+}
+
+/* What is missing, a slot or memory, is there when somebody takes a result, and not before; and this is the thread that
+   takes them. Locked. */
+GPSTI_PRIVATE bool gpsti_push_waits_for_itself(const gpst_pipeline* pipeline) {
+    return pipeline->taker == &gpsti_push_thread && pipeline->n_untaken > 0 &&
+           gpsti_flight_n_under_way(pipeline) < pipeline->n_slots &&
+           (gpsti_push_has_untaken(pipeline) || pipeline->n_handed_out == 0);
+}
+
+/* No slot was free in time; or results, taken or not, have what is missing. Locked. */
 GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int64_t timeout_ns) {
-    const uint32_t held = pipeline->n_handed_out;
-    if (held == 0 || gpsti_a32_load(&pipeline->in_flight) - held >= pipeline->n_slots)
+    const uint32_t held = pipeline->n_handed_out, untaken = pipeline->n_untaken;
+    const gpst_result late = timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT;
+    if (gpsti_push_has_untaken(pipeline))
+        return gpsti_fail(late, "gpst_pipeline_submit: timeout_ns=%lld: n_slots=%u: %u results wait to be taken",
+                          (long long)timeout_ns, pipeline->n_slots, untaken);
+    if (held + untaken == 0 || gpsti_flight_n_under_way(pipeline) >= pipeline->n_slots)
         return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
-    return gpsti_fail(timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT,
+    return gpsti_fail(late,
                       "gpst_pipeline_submit: timeout_ns=%lld: no memory became free in time: max_host_bytes=%llu, "
-                      "max_device_bytes=%llu, and %u results are held", (long long)timeout_ns,
-                      (unsigned long long)pipeline->context->info.max_host_bytes,
-                      (unsigned long long)pipeline->context->info.max_device_bytes, held);
+                      "max_device_bytes=%llu, and %u results are held, %u wait to be taken",
+                      (long long)timeout_ns, (unsigned long long)pipeline->context->info.max_host_bytes,
+                      (unsigned long long)pipeline->context->info.max_device_bytes, held, untaken);
 }
 
 /* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */
@@ -43,7 +62,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gp
         if (gpsti_push_can_load(pipeline))
             return GPST_OK;
         const bool full = !gpsti_flight_has_slot(pipeline);
-        if (full && policy >= GPST_FULL_DROP_OLDEST &&
+        if (full && !gpsti_push_has_untaken(pipeline) && policy >= GPST_FULL_DROP_OLDEST &&
             gpsti_queue_drop_oldest(pipeline, input->camera, input->priority,
                                     "every slot was taken: a newer one came")) {
             gpsti_flight_tell_dropped(pipeline);
@@ -53,6 +72,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gp
             return GPST_DROPPED;
         /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
         const bool only_load = !full && !gpsti_call_inside(pipeline);
+        if (full && gpsti_push_waits_for_itself(pipeline))
+            return gpsti_push_no_room(pipeline, 0);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
             return gpsti_push_no_room(pipeline, timeout_ns);
         gpsti_flow_wait(pipeline, only_load ? GPST_FOREVER : deadline_ns);
@@ -61,7 +82,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gp
 
 /* The new item is dropped: it never had a slot. Locked, but not while it is told. */
 GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* input) {
-    const bool held = gpsti_a32_load(&pipeline->in_flight) - pipeline->n_handed_out < pipeline->n_slots;
+    const bool held = gpsti_flight_n_under_way(pipeline) < pipeline->n_slots;
     gpst_item item = GPST_ZERO;
     item.index = UINT64_MAX;
     item.path = input->path;
@@ -73,7 +94,9 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     item.decoder = item.encoder = item.note = "";
     item.stage = "submit";
     item.result = GPST_DROPPED;
-    item.reason = held ? "results that are held have the memory" : "every slot (n_slots) is taken, and nothing waits";
+    item.reason = gpsti_push_has_untaken(pipeline) ? "as many results as there are slots (n_slots) wait to be taken"
+                  : held                           ? "results that are held have the memory"
+                                                   : "every slot (n_slots) is taken, and nothing waits";
     item.start_ns = item.end_ns = gpsti_now_ns();
     pipeline->items.dropped++;
     pipeline->items_refused++;
@@ -82,7 +105,7 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
-        input->release(input->release_user_data);
+        gpsti_call_release(pipeline, input->release, input->release_user_data);
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
 }
 
@@ -127,15 +150,14 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     GPSTI_FAIL_IF(input->camera >= GPST_MAX_CAMERAS, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_submit: input.camera=%u: must be below GPST_MAX_CAMERAS=%d", input->camera,
                   GPST_MAX_CAMERAS);
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     (void)gpsti_queue_camera(pipeline, input->camera);
     gpst_result result = gpsti_push_make_room(pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(pipeline, input, index);
     else if (result == GPST_DROPPED)
         gpsti_push_refuse(pipeline, input);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }
 
@@ -159,6 +181,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
     pipeline->first_result = slot->next;
     if (!pipeline->first_result)
         pipeline->last_result = NULL;
+    pipeline->n_untaken--;
+    pipeline->taker = &gpsti_push_thread;
     slot->next = pipeline->handed_out;
     pipeline->handed_out = slot;
     pipeline->n_handed_out++;
@@ -174,10 +198,9 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
     GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_next_result: not from a callback of the same pipeline");
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     const gpst_result result = gpsti_push_take_result(pipeline, timeout_ns, out);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }
 
@@ -253,16 +276,19 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_drain"));
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_drain: not from a callback of the same pipeline");
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
-    gpsti_mutex_lock(&scheduler->mutex);
+    gpsti_flight_enter(pipeline);
     while (gpsti_a32_load(&pipeline->in_flight) > 0 && result == GPST_OK) {
-        if (gpsti_now_ns() >= deadline_ns)
+        if (gpsti_flight_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(pipeline))
+            result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
+                                "gpst_pipeline_drain: %u results wait to be taken, by this thread as before",
+                                pipeline->n_untaken);
+        else if (gpsti_now_ns() >= deadline_ns)
             result = gpsti_push_too_late("gpst_pipeline_drain", timeout_ns);
         else
             gpsti_flow_wait(pipeline, deadline_ns);
     }
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_flight_leave(pipeline);
     return result;
 }

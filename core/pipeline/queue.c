@@ -5,7 +5,7 @@
 #include "pipeline_internal.h"
 
 GPSTI_INTERN const char* gpsti_step_name(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    return step->kind == GPSTI_STEP_FINISH ? "sink" : pipeline->stages[step->first_stage].name;
+    return step->kind == GPSTI_STEP_FINISH ? "sink" : gpsti_step_bounded(pipeline, step)->name;
 }
 
 /* ---- the list ------------------------------------------------------------------------------ */
@@ -154,9 +154,8 @@ GPSTI_PRIVATE uint32_t gpsti_queue_n_free(const gpst_pipeline* pipeline, const g
     uint32_t n = executing < pipeline->n_active ? pipeline->n_active - executing : 0;
     if (step->concurrency > 0 && step->concurrency - step->running < n)
         n = step->concurrency - step->running;
-    if (step->streams > 0 && step->streams - step->on_device < n)
-        n = step->streams > step->on_device ? step->streams - step->on_device : 0;
-    return n;
+    const uint32_t n_left = step->streams > step->on_device ? step->streams - step->on_device : 0;
+    return step->streams > 0 && n_left < n ? n_left : n;
 }
 
 /* More wait than may: the oldest or the newest of them is dropped. */

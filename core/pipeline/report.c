@@ -443,7 +443,8 @@ GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats*
 }
 
 /* " preset=latency" where the mode is not the default's, and of a stage with bounds or batches "; model: queue_most=1
-   latest-only batch=8 depth=1". */
+   latest-only batch=8 depth=1"; without batches "; model: queue_most=1 latest-only concurrency=1", of device work
+   depth. */
 GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, char* out,
                                               size_t out_bytes) {
     static const char* const policies[] = {"block", "drop-newest", "drop-oldest", "latest-only"};
@@ -457,8 +458,13 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
                      policies[step->full_policy]);
     used = strlen(out);
     if (step->batch_most > 0)
-        gpsti_format(out + used, out_bytes - used, " batch=%u depth=%u", step->batch_most,
-                     step->concurrency > 0 ? step->concurrency : step->streams);
+        gpsti_format(out + used, out_bytes - used, " batch=%u", step->batch_most);
+    used = strlen(out);
+    const bool offloads = step->kind == GPSTI_STEP_OFFLOAD;
+    const uint32_t depth = offloads ? step->streams : step->concurrency; /* concurrency there: threads that submit */
+    if (depth > 0)
+        gpsti_format(out + used, out_bytes - used, " %s=%u",
+                     offloads || step->batch_most > 0 ? "depth" : "concurrency", depth);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -560,7 +566,11 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
 }
 
 GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_camera_stats* out, uint32_t n) {
-    memset(out, 0, n * sizeof *out);
+    n = out ? n : 0;
+    if (out)
+        memset(out, 0, n * sizeof *out);
+    if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_cameras")))
+        return 0;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     const uint32_t n_cameras = pipeline->n_cameras;
     for (uint32_t c = 0; c < n && c < n_cameras; c++) {

@@ -384,7 +384,7 @@ GPSTI_INTERN void gpsti_slot_release_frame(gpsti_slot* slot) {
     if (!slot->borrowed)
         return;
     slot->borrowed = false;
-    slot->release(slot->release_user_data);
+    gpsti_call_release(slot->pipeline, slot->release, slot->release_user_data);
 }
 
 GPSTI_INTERN gpst_result gpsti_slot_load(gpsti_slot* slot, const gpst_input* input, const char* function) {
@@ -560,7 +560,6 @@ GPSTI_INTERN void gpsti_slots_destroy(gpst_pipeline* pipeline) {
     if (!pipeline->slots)
         return;
     for (uint32_t i = 0; i < pipeline->n_slots_made; i++) {
-        gpsti_slot_release_frame(pipeline->slots[i]); /* of a result that the user still has */
         gpsti_slot_destroy(pipeline, pipeline->slots[i]);
         gpsti_free(host, pipeline->slots[i], sizeof *pipeline->slots[i]);
         gpsti_blocks_let_go(pipeline->context->memory, gpsti_slot_n_pieces(pipeline));

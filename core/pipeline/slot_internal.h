@@ -192,6 +192,9 @@ GPSTI_INTERN gpst_result gpsti_slot_reserve_now(gpsti_slot* slot, gpst_buffer* b
 /* Memory that is not the item's, for which it waits as for its own. */
 GPSTI_INTERN gpst_result gpsti_slot_take_memory(gpsti_slot* slot, size_t bytes, bool is_filled, bool waits,
                                                 gpst_buffer* out);
+/* A callback's task, and what else it must not lack (placing.c). */
+GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* function, const void* pointer,
+                                          const char* member);
 /* gpst_task_encoded (task.c); or it does not wait: WOULD_BLOCK. */
 GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, size_t bytes, bool waits, void** out);
 GPSTI_INTERN gpst_result gpsti_slot_reserve_text(gpst_pipeline* pipeline, char** text, size_t* capacity, size_t bytes);

@@ -47,6 +47,8 @@ GPSTI_PRIVATE void gpsti_task_took(const gpst_task* task, uint32_t set, uint32_t
 
 /* out may be the shape itself: it is cleared only after the shape was read. */
 GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* image, gpst_image* out) {
+    if (!out)
+        return result;
     if (GPST_FAILED(result))
         memset(out, 0, sizeof *out);
     else
@@ -83,7 +85,11 @@ GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t
 GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
                                            const gpst_image* shape, gpst_image* out) {
     gpst_image image;
-    const gpst_result result = gpsti_task_set_picture(task, set, picture_index, shape, &image);
+    gpst_result result = gpsti_task_check(task, "gpst_task_set_picture", shape, "shape");
+    if (!GPST_FAILED(result))
+        result = gpsti_task_check(task, "gpst_task_set_picture", out, "out");
+    if (!GPST_FAILED(result))
+        result = gpsti_task_set_picture(task, set, picture_index, shape, &image);
     return gpsti_task_give(result, &image, out);
 }
 
@@ -110,11 +116,16 @@ GPSTI_PRIVATE gpst_result gpsti_task_map_picture(const gpst_task* task, uint32_t
 GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32_t picture_index,
                                            const gpst_image* shape, size_t offset_bytes, gpst_image* out) {
     gpst_image image;
-    const gpst_result result = gpsti_task_map_picture(task, set, picture_index, shape, offset_bytes, &image);
+    gpst_result result = gpsti_task_check(task, "gpst_task_map_picture", shape, "shape");
+    if (!GPST_FAILED(result))
+        result = gpsti_task_check(task, "gpst_task_map_picture", out, "out");
+    if (!GPST_FAILED(result))
+        result = gpsti_task_map_picture(task, set, picture_index, shape, offset_bytes, &image);
     return gpsti_task_give(result, &image, out);
 }
 
 GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n) {
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_pictures", out, "out"));
     const gpsti_slot* const slot = gpsti_task_slot(task);
     const gpst_stage_desc* const stage = &slot->pipeline->stages[task->stage_index].desc;
     memset(out, 0, n * sizeof *out);
@@ -130,9 +141,10 @@ GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_imag
 
 GPST_API gpst_result gpst_task_count(gpst_task* task, uint32_t set, uint32_t** out) {
     const char* const function = "gpst_task_count";
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_task_check(task, function, out, "out"));
     gpsti_slot* const slot = gpsti_task_slot(task);
     const gpst_stage_desc* const stage = &slot->pipeline->stages[task->stage_index].desc;
-    *out = NULL;
     GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "%s: only from a DEVICE stage", function);
     const bool reads = set < slot->pipeline->n_sets && (stage->reads & GPST_SET(set)) != 0;
     if (!reads)
@@ -175,17 +187,20 @@ GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_slot* slot, uint32_t part, siz
 }
 
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
+    GPSTI_OUT_NONE(out);
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_encoded", out, "out"));
     return gpsti_task_encoded(gpsti_task_slot(task), task->picture_index, bytes, true, out);
 }
 
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_emit", path, "path"));
     gpsti_slot* const slot = gpsti_task_slot(task);
     gpsti_output_file* const file = gpsti_task_open_file(slot, task->picture_index);
     if (!file)
         return GPST_ERROR_MEMORY;
     GPSTI_FAIL_IF(slot->pipeline->steps[slot->pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE, GPST_ERROR_STATE,
                   "gpst_task_emit: the pipeline has no WRITE stage");
-    GPSTI_FAIL_IF(!path || !path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=%s: required", path ? "\"\"" : "NULL");
+    GPSTI_FAIL_IF(!path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=\"\": required");
     GPSTI_FAIL_IF(bytes > file->asked, GPST_ERROR_ARGUMENT,
                   "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
                   (unsigned long long)bytes, (unsigned long long)file->asked);
@@ -207,9 +222,9 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
     char text[GPSTI_REASON_BYTES];
     va_list arguments;
     va_start(arguments, format);
-    gpsti_format_reason(text, format, arguments);
+    gpsti_format_reason(text, format ? format : "", arguments);
     va_end(arguments);
-    if (task && gpsti_task_slot(task)->in_batch)
+    if (task && task->item && gpsti_task_slot(task)->in_batch)
         gpsti_copy_text(gpsti_task_slot(task)->reason, GPST_REASON_BYTES, text);
     return gpsti_fail(GPST_FAILED(result) ? result : GPST_ERROR_CALLBACK, "%s", text);
 }
@@ -218,13 +233,16 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
 
 GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
                                        size_t args_bytes) {
-    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_enqueue", kernel, "kernel"));
+    const gpsti_slot* const slot = gpsti_task_slot(task);
     GPSTI_FAIL_IF(!slot->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
     return gpsti_kernel_put("gpst_task_enqueue", kernel, args, args_bytes, slot->work->stream, &slot->exec);
 }
 
 GPST_API void* gpst_task_native_stream(gpst_task* task) {
-    const gpsti_slot* const slot = (const gpsti_slot*)(uintptr_t)task->item;
+    if (GPST_FAILED(gpsti_task_check(task, "gpst_task_native_stream", task, "task")))
+        return NULL;
+    const gpsti_slot* const slot = gpsti_task_slot(task);
     if (!slot->work || GPST_FAILED(gpsti_graph_flush(slot->work->stream))) /* what was recorded comes before it */
         return NULL;
     return gpst_stream_native(slot->work->stream);

@@ -100,11 +100,10 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
     tuner->now.value[knob] = tuner->most.value[knob] = value;
 }
 
-/* Where stages say how large batches are, as many of these as the mode says, and not what the knob says. */
+/* What the stages imply, else what the knob says. */
 GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    if (step->batch_most <= 1)
-        return pipeline->tune.tuner.now.value[GPST_KNOB_STREAMS];
-    return gpsti_batch_preset_of(pipeline->desc.preset).depth;
+    const uint32_t depth = gpsti_step_depth(pipeline, step);
+    return depth > 0 ? depth : pipeline->tune.tuner.now.value[GPST_KNOB_STREAMS];
 }
 
 GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {

@@ -183,8 +183,9 @@ GPSTI_PRIVATE bool gpsti_prefetch_is_loading(void* user_data) {
 
 GPST_API void gpst_prefetch_query_info(gpst_prefetch* prefetch, gpst_prefetch_info* out) {
     gpst_pool_info pool;
-    memset(out, 0, sizeof *out);
-    if (!prefetch)
+    if (out)
+        memset(out, 0, sizeof *out);
+    if (!out || !prefetch)
         return;
     gpst_pool_query_info(prefetch->pool, &pool);
     gpsti_mutex_lock(&prefetch->mutex);
@@ -344,7 +345,7 @@ GPSTI_PRIVATE void gpsti_prefetch_free(gpst_prefetch* prefetch) {
         gpsti_cond_term(&prefetch->changed);
     if (prefetch->has_mutex)
         gpsti_mutex_term(&prefetch->mutex);
-    gpsti_free(host, prefetch, sizeof *prefetch);
+    gpsti_context_drop_object(prefetch->context, prefetch, sizeof *prefetch);
 }
 
 GPST_API gpst_result gpst_prefetch_create_versioned(uint32_t version, size_t desc_bytes, gpst_context* context,
@@ -353,7 +354,7 @@ GPST_API gpst_result gpst_prefetch_create_versioned(uint32_t version, size_t des
     GPSTI_TRY(gpsti_check_version(GPSTI_PREFETCH_CREATE, version, desc_bytes, sizeof(gpst_prefetch_desc)));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, GPSTI_PREFETCH_CREATE ": out=NULL: required");
     GPSTI_TRY(gpsti_prefetch_check(context, desc));
-    gpst_prefetch* const prefetch = (gpst_prefetch*)gpsti_alloc(&context->host, sizeof *prefetch);
+    gpst_prefetch* const prefetch = (gpst_prefetch*)gpsti_context_add_object(context, sizeof *prefetch);
     if (!prefetch)
         return GPST_ERROR_MEMORY;
     prefetch->context = context;

@@ -110,6 +110,7 @@ GPSTI_INTERN gpst_result gpsti_mask_desc_check(const gpst_mask_desc* desc, const
 
 GPST_API gpst_result gpst_mask_query_output(const gpst_mask_desc* desc, const gpst_image* from, gpst_image* out) {
     const char* function = "gpst_mask_query_output";
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: required", function);
     memset(out, 0, sizeof *out);
     GPSTI_FAIL_IF(!desc || !from, GPST_ERROR_ARGUMENT, "%s: desc and from: required", function);
     GPSTI_TRY(gpsti_mask_desc_rules(desc, function));

@@ -34,6 +34,7 @@ GPSTI_PRIVATE gpst_result gpsti_mask_time_check_desc(const char* function, const
 
 GPST_API gpst_result gpst_mask_query_state(const gpst_mask_desc* desc, const gpst_image* from, gpst_image* out) {
     const char* function = "gpst_mask_query_state";
+    GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: required", function);
     memset(out, 0, sizeof *out);
     GPSTI_TRY(gpsti_mask_time_check_desc(function, desc));
     GPSTI_FAIL_IF(!from, GPST_ERROR_ARGUMENT, "%s: from=NULL: required", function);

@@ -76,7 +76,10 @@ GPST_API void gpst_warp_destroy(gpst_warp* warp) {
 GPST_API uint32_t gpst_warp_n_outputs(const gpst_warp* warp) { return warp ? warp->n_outputs : 0; }
 
 GPST_API void gpst_warp_query_output(const gpst_warp* warp, gpst_image* out) {
-    memset(out, 0, sizeof *out);
+    if (out)
+        memset(out, 0, sizeof *out);
+    if (!out || !warp)
+        return;
     out->width = warp->desc.width;
     out->height = warp->desc.height;
     out->format = warp->desc.format;
@@ -238,6 +241,12 @@ GPSTI_PRIVATE uint64_t gpsti_warp_resize_pixels(const gpst_warp* warp, const gps
 
 GPST_API void gpst_warp_query_bytes(const gpst_warp* warp, const gpst_image* source, uint64_t* read_bytes,
                                     uint64_t* written_bytes) {
+    uint64_t unwanted = 0;
+    read_bytes = read_bytes ? read_bytes : &unwanted;
+    written_bytes = written_bytes ? written_bytes : &unwanted;
+    *read_bytes = *written_bytes = 0;
+    if (!warp || !source)
+        return;
     const uint64_t width = warp->desc.width, height = warp->desc.height, n_outputs = warp->n_outputs;
     const uint64_t samples = gpsti_warp_half_samples(source->format);
     const uint64_t mask_samples = warp->desc.mask.data ? 2 : 0;

@@ -283,7 +283,7 @@ GPSTI_SIMD_INLINE void GPSTI_ROWS(hot_close)(__m512i v, uint8_t* out) {
 #endif
 
 GPST_API const char* gpst_warp_cpu_level(const gpst_warp* warp) {
-    return gpsti_simd_level_name(warp->level);
+    return warp ? gpsti_simd_level_name(warp->level) : "";
 }
 
 GPSTI_INTERN void gpsti_warp_rows(const gpsti_warp_job* job, gpsti_simd_level level, int32_t y_begin, int32_t y_end) {

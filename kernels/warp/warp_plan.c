@@ -10,8 +10,9 @@ GPSTI_PRIVATE bool gpsti_warp_angle_fits(double degrees) { return degrees >= -1e
 /* Ry(yaw) Rx(pitch) Rz(roll); element by element, in a fixed order. */
 GPST_API void gpst_view_rotation(const gpst_view* view, double out[9]) {
     double sy, cy, sp, cp, sr, cr;
-    memset(out, 0, 9 * sizeof *out);
-    if (!gpsti_warp_angle_fits(view->yaw) || !gpsti_warp_angle_fits(view->pitch) ||
+    if (out)
+        memset(out, 0, 9 * sizeof *out);
+    if (!out || !view || !gpsti_warp_angle_fits(view->yaw) || !gpsti_warp_angle_fits(view->pitch) ||
         !gpsti_warp_angle_fits(view->roll))
         return;
     const gpsti_fp_mode mode = gpsti_fp_enter();

@@ -510,7 +510,8 @@ static gpst_result job_skip(job* self) {
 
 int job_run(job* self) {
     const gpst_result result = self->n_to_do > 0 ? job_call(self) : job_skip(self);
-    const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED;
+    const bool said = self->counts.ok == 0 && self->counts.failed > 0; /* of each input, why none was done */
+    const bool failed = GPST_FAILED(result) && result != GPST_ERROR_CANCELLED && !said;
     int status = EXIT_DONE;
     console_progress_end();
     if (failed && self->desc.stacked)
