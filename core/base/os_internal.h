@@ -228,7 +228,12 @@ GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* o
 GPSTI_INTERN const char* gpsti_os_error_text(int code);
 /* what "path": text (code), with the result that the code means. */
 GPSTI_INTERN gpst_result gpsti_os_fail(const char* what, const char* path, int code);
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#define GPSTI_PATH_CHARS 4096 /* of a path, at most */
+/* Names are UTF-8 here and UTF-16 there; what Windows makes of 8 bits loses what the code page has no letter for. */
+GPSTI_INTERN gpst_result gpsti_wide_path(const char* path, wchar_t out[GPSTI_PATH_CHARS]);
+GPSTI_INTERN bool gpsti_utf8_path(const wchar_t* wide, char* out, size_t out_bytes); /* false: it does not fit */
+#else
 /* The beginning of a small text file, without setting a reason; false when it cannot be read. */
 GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes);
 #endif

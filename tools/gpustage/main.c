@@ -57,8 +57,6 @@ static int main_run(int argc, char** argv) {
     return main_run_command(entry, argc - 2, argv + 2);
 }
 
-/* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
-   a part of it may have been refused long before the end. */
 /* Decoders allocate tens of MB and free them. What a thread frees would stay with it, beside what others take, and the
    memory that items may take does not know of that: so large pieces go back to the system. */
 static void main_set_memory(void) {
@@ -67,7 +65,9 @@ static void main_set_memory(void) {
 #endif
 }
 
-int main(int argc, char** argv) {
+/* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
+   a part of it may have been refused long before the end. */
+static int main_start(int argc, char** argv) {
     main_set_memory();
     files_open_standard();
     console_open(false);
@@ -77,3 +77,14 @@ int main(int argc, char** argv) {
     console_error("standard output cannot be written");
     return EXIT_FAILED_ITEMS;
 }
+
+#if defined(_WIN32)
+int wmain(int argc, wchar_t** wide);
+
+int wmain(int argc, wchar_t** wide) {
+    char** const argv = files_arguments(argc, wide);
+    return argv ? main_start(argc, argv) : console_memory();
+}
+#else
+int main(int argc, char** argv) { return main_start(argc, argv); }
+#endif
