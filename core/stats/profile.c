@@ -176,10 +176,10 @@ GPST_API const char* gpst_resource_name(gpst_resource resource) {
     return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
 }
 
-GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int except) {
+GPSTI_PRIVATE int gpsti_verdict_largest(const gpsti_verdict_input* input, int left_out) {
     int largest = 0;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        if (r != except && (largest == 0 || input->demand_ns[r] > input->demand_ns[largest]))
+        if (r != left_out && (largest == 0 || input->demand_ns[r] > input->demand_ns[largest]))
             largest = r;
     return largest;
 }
