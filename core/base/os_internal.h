@@ -54,9 +54,12 @@ GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(voi
                                             const char* name);
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread);
 GPSTI_LINK bool gpsti_thread_is_own(void); /* the calling one: of gpsti_thread_start */
-/* How many of n threads with so large a stack (0 = the system's default) can be made beside each other, now; all of
-   them are gone again. Windows: n. */
+/* How many of n threads with so large a stack (0 = the system's default) can be made beside each other, now, and leave
+   half of a limited address space to others; all of them are gone again. Windows: n. */
 GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes);
+
+/* How many of n threads of gpsti_thread_start take no more than half of the address space that is left. */
+GPSTI_INTERN uint32_t gpsti_threads_fit(uint32_t n);
 
 #define GPSTI_MAX_CORES 16384u
 typedef struct gpsti_cores { /* a set, by the system's numbers */
@@ -200,7 +203,8 @@ typedef struct gpsti_limits {
     uint32_t cores_affinity;                 /* in this process's mask */
     double cores_quota;                      /* cgroup v2/v1 quota in cores; 0 = none */
     uint32_t cores_allowed;                  /* what to use: min of the above, rounded up, at least 1 */
-    uint64_t ram_bytes, ram_available_bytes; /* the smaller of the machine's and the cgroup's */
+    uint64_t ram_bytes, ram_available_bytes; /* the smaller of the machine's and the cgroup's; available: and of the
+                                                address space that is left */
     uint64_t memlock_bytes;                  /* UINT64_MAX = unlimited */
     uint32_t page_bytes;
 } gpsti_limits;
@@ -237,6 +241,8 @@ GPSTI_INTERN bool gpsti_utf8_path(const wchar_t* wide, char* out, size_t out_byt
 /* The beginning of a small text file, without setting a reason; false when it cannot be read. */
 GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes);
 #endif
+/* Address space that the process may have, and what is left of it; both UINT64_MAX: as much as there is. */
+GPSTI_INTERN uint64_t gpsti_space_bytes(uint64_t* left_bytes);
 GPSTI_INTERN void gpsti_limits_cores(gpsti_limits* limits); /* cores_allowed from the other members */
 
 #endif

@@ -91,6 +91,13 @@ GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes) {
     return n;
 }
 
+GPSTI_INTERN uint32_t gpsti_threads_fit(uint32_t n) { return n; }
+
+GPSTI_INTERN uint64_t gpsti_space_bytes(uint64_t* left_bytes) {
+    *left_bytes = UINT64_MAX;
+    return UINT64_MAX;
+}
+
 GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
     memset(out, 0, sizeof *out);
     return false;
