@@ -238,10 +238,24 @@ static void test_faults_of(const char* backend) {
     assert_true(fail_at > 3);
 }
 
+static void look_at_stack(void* argument) {
+#if defined(__linux__)
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        (void)pthread_attr_getstacksize(&attributes, (size_t*)argument);
+        (void)pthread_attr_destroy(&attributes);
+    }
+#else
+    *(size_t*)argument = 1; /* not told */
+#endif
+}
+
 /* In a process of its own: never returns. 16 threads of the system's stacks, with what glibc gives each to allocate in,
    would take four times as much as there is. */
 static void create_in_little_space(void) {
-    uint64_t left_bytes = 0, before_bytes = 0;
+    uint64_t left_bytes = 0;
+    size_t stack_bytes = 0;
+    gpsti_thread thread;
     gpst_context_desc desc = GPST_ZERO;
     gpst_context_info info;
     gpst_context* context = NULL;
@@ -253,13 +267,11 @@ static void create_in_little_space(void) {
     most.rlim_cur = (rlim_t)(plenty_bytes - left_bytes + ((uint64_t)300 << 20));
     if (setrlimit(RLIMIT_AS, &most) != 0)
         _exit(3);
-    (void)gpsti_space_bytes(&before_bytes);
     desc.backend = "cpu";
     desc.n_workers = 16;
     if (gpst_context_create(&desc, &context) != GPST_OK)
         _exit(4);
     gpst_context_query_info(context, &info);
-    (void)gpsti_space_bytes(&left_bytes);
     gpst_context_destroy(context);
 #if defined(__GLIBC__)
     if (info.n_workers > 2)
@@ -267,7 +279,10 @@ static void create_in_little_space(void) {
 #endif
     if (info.n_workers < 1 || info.max_host_bytes > (uint64_t)150 << 20)
         _exit(6);
-    _exit(before_bytes - left_bytes < info.n_workers * ((uint64_t)4 << 20) ? 0 : 7);
+    if (gpsti_thread_start(&thread, look_at_stack, &stack_bytes, "stack") != GPST_OK)
+        _exit(7);
+    gpsti_thread_join(&thread);
+    _exit(stack_bytes > 0 && stack_bytes <= ((size_t)4 << 20) ? 0 : 8);
 }
 
 static void test_little_address_space(void** state) {
