@@ -8,6 +8,7 @@
 #   make test BUSY='40 25'   while somebody takes 40 % of each core, up to 25 ms at a time (asan and tsan, too; as root)
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
+#   make windows        build/windows/gpustage.exe, by mingw; make windows-test: and its test, under wine
 #   make valgrind       the kernels' portable loops under valgrind
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
@@ -44,7 +45,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu all demo demo-run test test-run asan tsan windows windows-test valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -55,6 +56,8 @@ has_header = $(shell echo '$(HASH)include <$(1)>' | $(CC) $(2) -E -x c - >/dev/n
 ifndef OPENMP
 OPENMP := $(if $(findstring thread,$(SANITIZE)),,$(if $(call has_header,omp.h,-fopenmp),-fopenmp))
 endif
+# For Windows, by mingw: one program that needs nothing beside it, and whose main takes wide arguments.
+WINDOWS := $(findstring mingw,$(shell $(CC) -dumpmachine 2>/dev/null))
 TOOL_JPEG := $(call has_header,turbojpeg.h)
 TOOL_PNG := $(call has_header,spng.h)
 TOOL_TIFF := $(call has_header,tiffio.h)
@@ -119,7 +122,7 @@ amalgamate:
 # ---- the library and the command ---------------------------------------------------------
 TOOL_SOURCES := $(sort $(wildcard tools/gpustage/*.c))
 TOOL_OBJECTS := $(TOOL_SOURCES:%.c=$(BUILD)/%.o)
-COMMAND := $(BUILD)/gpustage
+COMMAND := $(BUILD)/gpustage$(if $(WINDOWS),.exe)
 
 all: $(COMMAND) $(BUILD)/gpustage.o $(BUILD)/libgpustage.so
 
@@ -140,7 +143,7 @@ $(BUILD)/tools/%.o: tools/%.c $(BUILD)/flags | gpustage.h
 
 # Instrumented code takes long to compile: the split library is there for the tests.
 $(COMMAND): $(TOOL_OBJECTS) $(GPU_OBJECT) $(if $(SANITIZE),$(SPLIT_LIBRARY),$(BUILD)/gpustage.o)
-	$(CC) $^ -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+	$(CC) $^ -o $@ $(LINK_FLAGS) $(if $(WINDOWS),-static -municode) $(TOOL_LIBS)
 
 # Developers' programs. The demo's scene writes its frames with the command's own codecs.
 $(BUILD)/demo_scene: $(BUILD)/tools/demo_scene.o $(filter-out %/main.o,$(TOOL_OBJECTS)) $(BUILD)/gpustage.o $(GPU_OBJECT)
@@ -361,6 +364,15 @@ KERNEL_PROGRAMS := $(KERNEL_TESTS:%=$(BUILD)/tests/split/test_%)
 valgrind:
 	+@$(SUBMAKE) $(KERNEL_PROGRAMS)
 	@GPUSTAGE_CPU=portable $(PYTHON) tests/run.py --seconds 960 --jobs $(JOBS) --under '$(VALGRIND)' $(KERNEL_PROGRAMS)
+
+# The command for Windows, and the same runs of it under wine and of the one that is built here.
+MINGW ?= x86_64-w64-mingw32-gcc
+HAVE_MINGW := $(shell command -v $(MINGW) 2>/dev/null)
+windows:
+	+@$(SUBMAKE) $(BUILD)/windows/gpustage.exe BUILD=$(BUILD)/windows CC=$(MINGW)
+
+windows-test: $(COMMAND) $(if $(HAVE_MINGW),windows)
+	@GPST_BUILD=$(abspath $(BUILD)) $(PYTHON) tests/run.py --seconds $(TEST_SECONDS) tests/windows.py
 
 check:
 	$(PYTHON) amalgamate.py --check

@@ -222,8 +222,8 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_host_alloc(gpsti_device* device, size_t byte
     GPSTI_FAIL_IF(!bytes, GPST_ERROR_ARGUMENT, "%s: bytes=0: must be above 0", GPSTI_GPU_CALL("host_alloc"));
     GPSTI_TRY(gpsti_gpu_enter(device, GPSTI_FAULT_HOST_ALLOC, GPSTI_GPU_CALL("host_alloc")));
     GPSTI_GPU_IN_CONTEXT(device, "host_alloc");
-    const bool huge = want_huge && bytes >= GPSTI_GPU_HUGE_BYTES;
-    GPSTI_TRY(gpsti_pages_alloc(bytes, huge ? GPSTI_WANT_HUGE : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
+    const bool large = want_huge && bytes >= GPSTI_GPU_HUGE_BYTES;
+    GPSTI_TRY(gpsti_pages_alloc(bytes, large ? GPSTI_WANT_HUGE : GPSTI_WANT_SMALL, &out->ptr, &out->mapped_bytes,
                                 &out->pages, out->why_not));
     out->bytes = out->mapped_bytes;
     const gpsti_rt_error error =

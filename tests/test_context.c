@@ -4,6 +4,7 @@
 
 #include "test_subject.h"
 
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -237,6 +238,67 @@ static void test_faults_of(const char* backend) {
     assert_true(fail_at > 3);
 }
 
+static void look_at_stack(void* argument) {
+#if defined(__linux__)
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        (void)pthread_attr_getstacksize(&attributes, (size_t*)argument);
+        (void)pthread_attr_destroy(&attributes);
+    }
+#else
+    *(size_t*)argument = 1; /* not told */
+#endif
+}
+
+/* In a process of its own: never returns. 16 threads of the system's stacks, with what glibc gives each to allocate in,
+   would take four times as much as there is. */
+static void create_in_little_space(void) {
+    uint64_t left_bytes = 0;
+    size_t stack_bytes = 0;
+    gpsti_thread thread;
+    gpst_context_desc desc = GPST_ZERO;
+    gpst_context_info info;
+    gpst_context* context = NULL;
+    struct rlimit most;
+    const uint64_t plenty_bytes = (uint64_t)1 << 46;
+    most.rlim_cur = most.rlim_max = (rlim_t)plenty_bytes;
+    if (setrlimit(RLIMIT_AS, &most) != 0 || gpsti_space_bytes(&left_bytes) != plenty_bytes)
+        _exit(2);
+    most.rlim_cur = (rlim_t)(plenty_bytes - left_bytes + ((uint64_t)300 << 20));
+    if (setrlimit(RLIMIT_AS, &most) != 0)
+        _exit(3);
+    desc.backend = "cpu";
+    desc.n_workers = 16;
+    if (gpst_context_create(&desc, &context) != GPST_OK)
+        _exit(4);
+    gpst_context_query_info(context, &info);
+    gpst_context_destroy(context);
+#if defined(__GLIBC__)
+    if (info.n_workers > 2)
+        _exit(5);
+#endif
+    if (info.n_workers < 1 || info.max_host_bytes > (uint64_t)150 << 20)
+        _exit(6);
+    if (gpsti_thread_start(&thread, look_at_stack, &stack_bytes, "stack") != GPST_OK)
+        _exit(7);
+    gpsti_thread_join(&thread);
+    _exit(stack_bytes > 0 && stack_bytes <= ((size_t)4 << 20) ? 0 : 8);
+}
+
+static void test_little_address_space(void** state) {
+    int status = -1;
+    (void)state;
+    if (TEST_INSTRUMENTED)
+        skip(); /* its shadow would not fit */
+    (void)fflush(NULL);
+    const pid_t child = fork();
+    if (child == 0)
+        create_in_little_space();
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static void test_faults(void** state) {
     (void)state;
     test_faults_of("cpu");
@@ -249,7 +311,7 @@ int main(void) {
         cmocka_unit_test(test_rules),      cmocka_unit_test(test_by_name),
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_absent),
         cmocka_unit_test(test_fork),       cmocka_unit_test(test_leak_is_told),
-        cmocka_unit_test(test_faults),
+        cmocka_unit_test(test_faults),     cmocka_unit_test(test_little_address_space),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -170,6 +170,34 @@ class Environment(Case):
             self.check_same("out")
             self.assertLessEqual(self.stats()["engine"]["slots_used"], fit)
 
+    # ---- address space and stacks
+
+    def check_limited(self, what, most_bytes, *flags):
+        keywords = {"preexec_fn": lambda: resource.setrlimit(what, (most_bytes, most_bytes))}
+        shutil.rmtree(self.path("out"), ignore_errors=True)
+        self.check(self.reproject("out", *flags, **keywords), 0)
+        self.check_same("out")
+        self.check(gpustage("preprocess", self.folder, "-o", self.path("all.npy"), "--size", "16x16", **keywords), 0)
+
+    def check_plain_build(self):
+        if "sanitizer: none" not in gpustage("--version").out:
+            self.skipTest("instrumented code needs more")
+
+    def test_little_address_space(self):
+        """Threads have stacks and memory to allocate in that fit into it, or there are fewer."""
+        self.check_plain_build()
+        larger = ["--size", "256x256"] # so that all threads have something to do
+        self.check(self.reproject("plenty", *larger), 0)
+        self.wanted = read_files(self.path("plenty"))
+        for kib in (400000, 200000):
+            for flags in ([], ["--workers", "16"], ["--workers", "16", "--tune", "off"]):
+                self.check_limited(resource.RLIMIT_AS, kib << 10, *larger, *flags)
+
+    def test_small_stack(self):
+        self.check_plain_build()
+        self.check_limited(resource.RLIMIT_STACK, 64 << 10)
+        self.check_limited(resource.RLIMIT_STACK, 64 << 10, "--tune", "off")
+
     def test_little_locked_memory(self):
         def limit():
             resource.setrlimit(resource.RLIMIT_MEMLOCK, (2 << 20, 2 << 20))

@@ -56,6 +56,7 @@ case $want in ci)
     file '/usr/include/hip/hip_runtime.h' libamdhip64-dev
     program x86_64-w64-mingw32-gcc gcc-mingw-w64-x86-64
     program x86_64-w64-mingw32-g++ g++-mingw-w64-x86-64
+    command -v wine64 >/dev/null 2>&1 || program /usr/lib/wine/wine64 wine64
     ;;
 esac
 [ -n "$missing" ] || exit 0

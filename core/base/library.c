@@ -13,15 +13,18 @@
 #endif
 
 #define GPSTI_LIBRARY_WHY_BYTES 256
+#define GPSTI_LIBRARY_PATH_BYTES 4096
 
 /* ---- the system's calls ----------------------------------------------------------------------------- */
 
 #if defined(_WIN32)
 /* A bare name is never looked for in the current directory, where anybody may have put one. */
 GPSTI_PRIVATE void* gpsti_library_open(const char* name, char why[GPSTI_LIBRARY_WHY_BYTES]) {
-    const bool is_path = strpbrk(name, "/\\") != NULL;
-    HMODULE library =
-        LoadLibraryExA(name, NULL, is_path ? LOAD_WITH_ALTERED_SEARCH_PATH : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS);
+    const DWORD where = strpbrk(name, "/\\") ? LOAD_WITH_ALTERED_SEARCH_PATH : LOAD_LIBRARY_SEARCH_DEFAULT_DIRS;
+    wchar_t wide[GPSTI_PATH_CHARS];
+    HMODULE library = NULL;
+    if (!GPST_FAILED(gpsti_wide_path(name, wide)))
+        library = LoadLibraryExW(wide, NULL, where);
     if (!library)
         gpsti_format(why, GPSTI_LIBRARY_WHY_BYTES, "%s: error %u", name, (unsigned)GetLastError());
     return (void*)library;
@@ -34,11 +37,19 @@ GPSTI_PRIVATE bool gpsti_library_find(void* library, const char* name, void* out
 }
 
 GPSTI_PRIVATE void gpsti_library_find_file(void* library, const void* function, char out[GPSTI_LIBRARY_FILE_BYTES]) {
+    wchar_t wide[GPSTI_PATH_CHARS];
     char path[GPSTI_LIBRARY_FILE_BYTES];
-    const DWORD bytes = GetModuleFileNameA((HMODULE)library, path, sizeof path);
+    const DWORD chars = GetModuleFileNameW((HMODULE)library, wide, GPSTI_PATH_CHARS);
     (void)function;
-    if (bytes > 0 && bytes < sizeof path)
+    if (chars > 0 && chars < GPSTI_PATH_CHARS && gpsti_utf8_path(wide, path, sizeof path))
         gpsti_copy_text(out, GPSTI_LIBRARY_FILE_BYTES, path);
+}
+
+/* Of the environment; NULL: it is not set. */
+GPSTI_PRIVATE const char* gpsti_library_variable(const char* name, char* out, size_t out_bytes) {
+    wchar_t wide[GPSTI_PATH_CHARS];
+    const wchar_t* const value = GPST_FAILED(gpsti_wide_path(name, wide)) ? NULL : _wgetenv(wide);
+    return !value ? NULL : gpsti_utf8_path(value, out, out_bytes) ? out : getenv(name);
 }
 #else
 GPSTI_PRIVATE void* gpsti_library_open(const char* name, char why[GPSTI_LIBRARY_WHY_BYTES]) {
@@ -64,12 +75,18 @@ GPSTI_PRIVATE void gpsti_library_find_file(void* library, const void* function, 
     if (function && dladdr(function, &info) != 0 && info.dli_fname)
         gpsti_copy_text(out, GPSTI_LIBRARY_FILE_BYTES, info.dli_fname);
 }
+
+GPSTI_PRIVATE const char* gpsti_library_variable(const char* name, char* out, size_t out_bytes) {
+    (void)out, (void)out_bytes;
+    return getenv(name);
+}
 #endif
 
 /* ---- loading ------------------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE gpst_result gpsti_library_open_any(gpsti_library* self, void** out) {
-    const char* const path = getenv(self->variable);
+    char value[GPSTI_LIBRARY_PATH_BYTES];
+    const char* const path = gpsti_library_variable(self->variable, value, sizeof value);
     char why[GPSTI_LIBRARY_WHY_BYTES] = "";
     GPSTI_FAIL_IF(path && !path[0], GPST_ERROR_UNSUPPORTED,
                   "%s: %s is set to nothing: it is not to be used; unset it to have the installed one looked for",

@@ -54,9 +54,12 @@ GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(voi
                                             const char* name);
 GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread);
 GPSTI_LINK bool gpsti_thread_is_own(void); /* the calling one: of gpsti_thread_start */
-/* How many of n threads with so large a stack (0 = the system's default) can be made beside each other, now; all of
-   them are gone again. Windows: n. */
+/* How many of n threads with so large a stack (0 = the system's default) can be made beside each other, now, and leave
+   half of a limited address space to others; all of them are gone again. Windows: n. */
 GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes);
+
+/* How many of n threads of gpsti_thread_start take no more than half of the address space that is left. */
+GPSTI_INTERN uint32_t gpsti_threads_fit(uint32_t n);
 
 #define GPSTI_MAX_CORES 16384u
 typedef struct gpsti_cores { /* a set, by the system's numbers */
@@ -200,7 +203,8 @@ typedef struct gpsti_limits {
     uint32_t cores_affinity;                 /* in this process's mask */
     double cores_quota;                      /* cgroup v2/v1 quota in cores; 0 = none */
     uint32_t cores_allowed;                  /* what to use: min of the above, rounded up, at least 1 */
-    uint64_t ram_bytes, ram_available_bytes; /* the smaller of the machine's and the cgroup's */
+    uint64_t ram_bytes, ram_available_bytes; /* the smaller of the machine's and the cgroup's; available: and of the
+                                                address space that is left */
     uint64_t memlock_bytes;                  /* UINT64_MAX = unlimited */
     uint32_t page_bytes;
 } gpsti_limits;
@@ -228,10 +232,17 @@ GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* o
 GPSTI_INTERN const char* gpsti_os_error_text(int code);
 /* what "path": text (code), with the result that the code means. */
 GPSTI_INTERN gpst_result gpsti_os_fail(const char* what, const char* path, int code);
-#if !defined(_WIN32)
+#if defined(_WIN32)
+#define GPSTI_PATH_CHARS 4096 /* of a path, at most */
+/* Names are UTF-8 here and UTF-16 there; what Windows makes of 8 bits loses what the code page has no letter for. */
+GPSTI_INTERN gpst_result gpsti_wide_path(const char* path, wchar_t out[GPSTI_PATH_CHARS]);
+GPSTI_INTERN bool gpsti_utf8_path(const wchar_t* wide, char* out, size_t out_bytes); /* false: it does not fit */
+#else
 /* The beginning of a small text file, without setting a reason; false when it cannot be read. */
 GPSTI_INTERN bool gpsti_read_text(const char* root, const char* path, char* out, size_t out_bytes);
 #endif
+/* Address space that the process may have, and what is left of it; both UINT64_MAX: as much as there is. */
+GPSTI_INTERN uint64_t gpsti_space_bytes(uint64_t* left_bytes);
 GPSTI_INTERN void gpsti_limits_cores(gpsti_limits* limits); /* cores_allowed from the other members */
 
 #endif

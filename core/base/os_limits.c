@@ -144,9 +144,23 @@ GPSTI_PRIVATE uint32_t gpsti_cores_affinity(uint32_t otherwise) {
 
 GPSTI_INTERN uint32_t gpsti_page_bytes(void) { return (uint32_t)sysconf(_SC_PAGESIZE); }
 
+GPSTI_INTERN uint64_t gpsti_space_bytes(uint64_t* left_bytes) {
+    char text[128];
+    uint64_t used_pages = 0;
+    struct rlimit space;
+    *left_bytes = UINT64_MAX;
+    if (getrlimit(RLIMIT_AS, &space) || space.rlim_cur == RLIM_INFINITY)
+        return UINT64_MAX;
+    if (gpsti_read_text("", "/proc/self/statm", text, sizeof text))
+        (void)gpsti_find_number(text, "", &used_pages);
+    const uint64_t bytes = (uint64_t)space.rlim_cur, used_bytes = used_pages * gpsti_page_bytes();
+    *left_bytes = used_bytes < bytes ? bytes - used_bytes : 0;
+    return bytes;
+}
+
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) {
     char text[512]; /* MemAvailable is in the third line */
-    uint64_t kib = 0;
+    uint64_t kib = 0, space_bytes = 0;
     struct rlimit lock;
     const long online = sysconf(_SC_NPROCESSORS_ONLN);
     const long pages = sysconf(_SC_PHYS_PAGES);
@@ -163,6 +177,9 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) 
     if (!getrlimit(RLIMIT_MEMLOCK, &lock) && lock.rlim_cur != RLIM_INFINITY)
         out->memlock_bytes = (uint64_t)lock.rlim_cur;
     gpsti_limits_cgroups(root, out);
+    (void)gpsti_space_bytes(&space_bytes);
+    if (space_bytes < out->ram_available_bytes)
+        out->ram_available_bytes = space_bytes;
     gpsti_limits_cores(out);
 }
 

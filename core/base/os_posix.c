@@ -118,19 +118,46 @@ GPSTI_PRIVATE void gpsti_thread_signals(sigset_t* set) {
         (void)sigdelset(set, own[i]);
 }
 
+/* At least: musl's default, and that of a small stack's limit, are too small for image decoders. */
+#define GPSTI_STACK_LEAST_BYTES ((size_t)1 << 20)
+#define GPSTI_STACK_SHARE 256 /* of a limited address space, at most, for each thread */
+/* Where glibc allocates for a thread: address space alone. */
+#if defined(__GLIBC__)
+#define GPSTI_THREAD_HEAP_BYTES ((size_t)(sizeof(void*) > 4 ? 64 : 1) << 20)
+#else
+#define GPSTI_THREAD_HEAP_BYTES ((size_t)0)
+#endif
+
+GPSTI_PRIVATE size_t gpsti_thread_stack_bytes(const pthread_attr_t* attributes) {
+    size_t bytes = 0;
+    uint64_t left_bytes = 0;
+    const uint64_t most_bytes = gpsti_space_bytes(&left_bytes) / GPSTI_STACK_SHARE;
+    (void)pthread_attr_getstacksize(attributes, &bytes);
+    if (bytes > most_bytes)
+        bytes = (size_t)most_bytes / gpsti_page_bytes() * gpsti_page_bytes();
+    return bytes > GPSTI_STACK_LEAST_BYTES ? bytes : GPSTI_STACK_LEAST_BYTES;
+}
+
+GPSTI_INTERN uint32_t gpsti_threads_fit(uint32_t n) {
+    pthread_attr_t attributes;
+    uint64_t left_bytes = 0;
+    if (gpsti_space_bytes(&left_bytes) == UINT64_MAX || pthread_attr_init(&attributes))
+        return n;
+    const uint64_t most = left_bytes / 2 / (gpsti_thread_stack_bytes(&attributes) + GPSTI_THREAD_HEAP_BYTES);
+    (void)pthread_attr_destroy(&attributes);
+    return n < most ? n : (uint32_t)most;
+}
+
 GPSTI_LINK gpst_result gpsti_thread_start(gpsti_thread* thread, void (*func)(void*), void* arg,
                                             const char* name) {
-    const size_t least_stack_bytes = (size_t)1 << 20; /* musl's default is too small for image decoders */
     pthread_attr_t attributes;
     sigset_t blocked, before;
-    size_t stack_bytes = 0;
     thread->func = func;
     thread->arg = arg;
     gpsti_copy_text(thread->name, sizeof thread->name, name);
     int code = pthread_attr_init(&attributes);
     if (!code) {
-        if (!pthread_attr_getstacksize(&attributes, &stack_bytes) && stack_bytes < least_stack_bytes)
-            (void)pthread_attr_setstacksize(&attributes, least_stack_bytes);
+        (void)pthread_attr_setstacksize(&attributes, gpsti_thread_stack_bytes(&attributes));
         gpsti_thread_signals(&blocked);
         (void)pthread_sigmask(SIG_SETMASK, &blocked, &before);
         code = pthread_create(&thread->thread, &attributes, gpsti_thread_main, thread);
@@ -144,7 +171,8 @@ GPSTI_LINK void gpsti_thread_join(gpsti_thread* thread) { (void)pthread_join(thr
 
 /* ---- trial ---------------------------------------------------------------------------- */
 
-/* Address space left to who is to make the threads: it has notes to keep, and of each some. */
+/* Address space left to who is to make the threads: it has notes to keep, and of each some. Of a limited one half of
+   what is left stays with who is to work there. */
 #define GPSTI_TRIAL_SPARE_BYTES ((size_t)2 << 20)
 #define GPSTI_TRIAL_EACH_BYTES ((size_t)256 << 10)
 /* Stacks are a little larger than wanted: glibc keeps 40 MiB of stacks that are free for others that fit, and LLVM's
@@ -201,7 +229,10 @@ GPSTI_PRIVATE uint32_t gpsti_trial_run(gpsti_trial* trials, uint32_t n, const pt
 
 GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes) {
     gpsti_trial* const trials = n ? (gpsti_trial*)gpsti_aligned_alloc(n * sizeof(gpsti_trial), 64) : NULL;
-    const size_t spare_bytes = GPSTI_TRIAL_SPARE_BYTES + n * GPSTI_TRIAL_EACH_BYTES;
+    uint64_t left_bytes = 0;
+    const bool limited = gpsti_space_bytes(&left_bytes) != UINT64_MAX;
+    const size_t spare_bytes =
+        GPSTI_TRIAL_SPARE_BYTES + n * GPSTI_TRIAL_EACH_BYTES + (limited ? (size_t)(left_bytes / 2) : 0);
     void* const spare = mmap(NULL, spare_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     pthread_attr_t attributes;
     uint32_t made = 0;

@@ -91,6 +91,13 @@ GPSTI_INTERN uint32_t gpsti_threads_try(uint32_t n, size_t stack_bytes) {
     return n;
 }
 
+GPSTI_INTERN uint32_t gpsti_threads_fit(uint32_t n) { return n; }
+
+GPSTI_INTERN uint64_t gpsti_space_bytes(uint64_t* left_bytes) {
+    *left_bytes = UINT64_MAX;
+    return UINT64_MAX;
+}
+
 GPSTI_INTERN bool gpsti_cores_query(gpsti_cores* out) {
     memset(out, 0, sizeof *out);
     return false;
@@ -146,11 +153,13 @@ GPSTI_LINK void gpsti_sleep_ns(int64_t duration_ns) { Sleep(gpsti_milliseconds(d
 
 /* ---- files ------------------------------------------------------------------------ */
 
-#define GPSTI_PATH_CHARS 4096
-
-GPSTI_PRIVATE gpst_result gpsti_wide_path(const char* path, wchar_t* out) {
+GPSTI_INTERN gpst_result gpsti_wide_path(const char* path, wchar_t out[GPSTI_PATH_CHARS]) {
     const int got = MultiByteToWideChar(CP_UTF8, MB_ERR_INVALID_CHARS, path, -1, out, GPSTI_PATH_CHARS);
     return got > 0 ? GPST_OK : gpsti_os_fail("open", path, ERROR_INVALID_NAME);
+}
+
+GPSTI_INTERN bool gpsti_utf8_path(const wchar_t* wide, char* out, size_t out_bytes) {
+    return WideCharToMultiByte(CP_UTF8, 0, wide, -1, out, (int)out_bytes, NULL, NULL) > 0;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_file_open(const char* what, const char* path, DWORD access, DWORD disposition,
@@ -384,8 +393,7 @@ GPSTI_INTERN gpst_result gpsti_path_list(const char* path, gpsti_name_func take,
     if (listing == INVALID_HANDLE_VALUE)
         return gpsti_os_fail("list", path, (int)GetLastError());
     do {
-        if (WideCharToMultiByte(CP_UTF8, 0, found.cFileName, -1, name, sizeof name, NULL, NULL) > 0 &&
-            strcmp(name, ".") && strcmp(name, ".."))
+        if (gpsti_utf8_path(found.cFileName, name, sizeof name) && strcmp(name, ".") && strcmp(name, ".."))
             result = take(user_data, name);
     } while (!GPST_FAILED(result) && FindNextFileW(listing, &found));
     (void)FindClose(listing);

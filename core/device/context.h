@@ -50,14 +50,16 @@ typedef struct gpst_context_desc {
     bool require_backend; /* device trouble fails the item; else the CPU does its work again */
     uint32_t n_workers;   /* threads that run stages, up to 1024; 0 = cores allowed by affinity, quota and pin. Set it
                              to as many callbacks as may wait at once (for a network, say), since each keeps its
-                             thread. They start with the context, and sleep until there is work */
+                             thread. They start with the context, and sleep until there is work. Fewer where the address
+                             space is limited (ulimit -v) and they would take more than half of what is left of it */
     /* Linux; elsewhere nothing is pinned. NULL or "none": threads run where the system puts them. "cores": each worker
        on one of the cores that the process may run on, in turn. "0-3,8": the same with these cores, and the threads
        that read and write files on any of them. Threads that a worker's own calls start (OpenMP's, a driver's) inherit
        its core; the caller's threads are left alone. */
     const char* pin;
     /* Frame memory, lent and free, as it was really taken (huge pages whole). On the host, 0 = half of the RAM
-       available now; on the device, 0 = 9/10 of what is free now. */
+       available now, or of the address space that is left where that is less; on the device, 0 = 9/10 of what is free
+       now. */
     uint64_t max_host_bytes, max_device_bytes;
     /* Memory that pipelines, pools, rings and gpst_memory_destroy gave back and whoever is next finds, of the host and
        of the device each, within the two budgets: making it, and page-locking it, takes a short run longer than its

@@ -49,9 +49,11 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
     if (context->pin.on && context->pin.n_cores < info->cores_allowed)
         info->cores_allowed = context->pin.n_cores;
     info->pinned = context->pin.text;
-    info->n_workers = desc->n_workers ? desc->n_workers : info->cores_allowed;
+    info->n_workers = gpsti_threads_fit(desc->n_workers ? desc->n_workers : info->cores_allowed);
     if (info->n_workers > GPSTI_MAX_WORKERS)
         info->n_workers = GPSTI_MAX_WORKERS;
+    if (info->n_workers == 0)
+        info->n_workers = 1;
     info->max_host_bytes = limits.ram_available_bytes ? limits.ram_available_bytes / 2 : GPSTI_DEFAULT_HOST_BYTES;
     if (desc->max_host_bytes)
         info->max_host_bytes = desc->max_host_bytes;

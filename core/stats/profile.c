@@ -176,10 +176,10 @@ GPST_API const char* gpst_resource_name(gpst_resource resource) {
     return index >= 0 && index < (int)GPST_RESOURCE_COUNT ? names[index] : "unknown";
 }
 
-GPSTI_PRIVATE int gpsti_verdict_largest(const int64_t* demand_ns, int except) {
+GPSTI_PRIVATE int gpsti_verdict_largest(const int64_t* demand_ns, int left_out) {
     int largest = 0;
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++)
-        if (r != except && (largest == 0 || demand_ns[r] > demand_ns[largest]))
+        if (r != left_out && (largest == 0 || demand_ns[r] > demand_ns[largest]))
             largest = r;
     return largest;
 }

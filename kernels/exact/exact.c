@@ -68,13 +68,13 @@ GPSTI_INTERN void gpsti_fp_leave(gpsti_fp_mode mode) {
 /* ---- the self-test ----------------------------------------------------------------
    Values pass through volatile so that nothing is computed by the compiler. */
 GPSTI_PRIVATE const char* gpsti_exact_test_arithmetic(void) {
-    volatile float one = 1.0f, small = 1.0f / 16777216.0f, least_normal = FLT_MIN, three = 3.0f;
-    volatile double one_64 = 1.0, small_64 = DBL_EPSILON / 4;
-    volatile float sum = one + small, negative_sum = -one - small, upper_sum = one + three * small;
+    volatile float one = 1.0f, tiny = 1.0f / 16777216.0f, least_normal = FLT_MIN, three = 3.0f;
+    volatile double one_64 = 1.0, tiny_64 = DBL_EPSILON / 4;
+    volatile float sum = one + tiny, negative_sum = -one - tiny, upper_sum = one + three * tiny;
     if (gpsti_f32_bits(sum) != 0x3f800000u || gpsti_f32_bits(negative_sum) != 0xbf800000u ||
         gpsti_f32_bits(upper_sum) != 0x3f800002u)
         return "floats are not rounded to nearest even";
-    if ((one + small) - one != 0.0f || (one_64 + small_64) - one_64 != 0.0)
+    if ((one + tiny) - one != 0.0f || (one_64 + tiny_64) - one_64 != 0.0)
         return "sums are reordered (-ffast-math) or kept in excess precision (x87: use -msse2 -mfpmath=sse)";
     volatile float subnormal = least_normal / three;
     if (gpsti_f32_bits(subnormal) != 0x002aaaabu || subnormal + subnormal < subnormal * 1.5f)

@@ -34,11 +34,11 @@ GPSTI_DEVICE GPSTI_PRIVATE GPSTI_ALWAYS_INLINE uint32_t gpsti_ycc_round(uint32_t
 
 /* ---- a pixel ----------------------------------------------------------------------------- */
 /* The sample of pixel at on an axis, and the one on the pixel's other side, which at the edge is the same. */
-GPSTI_DEVICE GPSTI_INLINE void gpsti_ycc_samples(int32_t at, uint32_t pixels, int32_t size, int32_t* near,
-                                                  int32_t* far) {
-    *near = pixels == 2 ? at >> 1 : at;
-    *far = pixels == 1 ? at : (at & 1) != 0 ? *near + 1 : *near - 1;
-    *far = *far < 0 ? 0 : *far >= size ? size - 1 : *far;
+GPSTI_DEVICE GPSTI_INLINE void gpsti_ycc_samples(int32_t at, uint32_t pixels, int32_t size, int32_t* nearer,
+                                                  int32_t* other) {
+    *nearer = pixels == 2 ? at >> 1 : at;
+    *other = pixels == 1 ? at : (at & 1) != 0 ? *nearer + 1 : *nearer - 1;
+    *other = *other < 0 ? 0 : *other >= size ? size - 1 : *other;
 }
 
 GPSTI_DEVICE GPSTI_INLINE uint32_t gpsti_ycc_pair(const gpsti_warp_job* job, const uint8_t* cb, int32_t x, int32_t y) {

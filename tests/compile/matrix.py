@@ -120,6 +120,10 @@ def add_host_cases():
                                + glob.glob(ROOT + "/kernels/*/*.c")):
                 run(compiler(name, standard) + ["-O1", "-DGPUSTAGE_SPLIT_BUILD", "-c", path, "-o", folder + "/o"])
         case("split files %s %s" % (name, standard))(compile_split)
+    for name, standard in FOUR + [("x86_64-w64-mingw32-gcc", "c11"), ("x86_64-w64-mingw32-g++", "c++17")]:
+        def compile_behind(folder, name=name, standard=standard):
+            run(compiler(name, standard) + ["-fsyntax-only", os.path.join(HERE, "taken_names.c")])
+        case("behind other headers %s %s" % (name, standard))(compile_behind)
 
 
 @case("host g++ no exceptions, no rtti, no static guards")

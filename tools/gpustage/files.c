@@ -6,6 +6,7 @@
 #define _FILE_OFFSET_BITS 64
 
 #include "files.h"
+#include "files_system.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -16,15 +17,10 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
 #define FILES_POLL_NS 20000000
 
 #if defined(_WIN32)
-#include <io.h>
-#include <windows.h>
 #define FILES_FLAGS (O_BINARY | O_NOINHERIT)
 #define FILES_NO_LINK 0
 #else
@@ -64,13 +60,7 @@ text files_parent(const char* path) {
     return parent;
 }
 
-char* files_real_path(const char* path) {
-#if defined(_WIN32)
-    return _fullpath(NULL, path, 0);
-#else
-    return realpath(path, NULL);
-#endif
-}
+char* files_real_path(const char* path) { return files_system_realpath(path, NULL); }
 
 /* Of no other file, of this process or of another: O_EXCL has the last word. */
 static text files_temporary_beside(const char* path) {
@@ -89,34 +79,54 @@ static const char* files_words(int code) { return code == ENOMEM ? text_out_of_m
 
 /* ---- facts ---------------------------------------------------------------------- */
 
-const char* files_query(const char* path, file_info* out) {
+#if !defined(_WIN32)
+static void files_describe(const struct stat* status, file_info* out) {
+    out->is_regular = S_ISREG(status->st_mode);
+    out->is_directory = S_ISDIR(status->st_mode);
+    out->bytes = (uint64_t)status->st_size;
+    out->mtime_ns = -1;
+    if (status->st_mtime >= 0 && status->st_mtime < INT64_MAX / 1000000000)
+        out->mtime_ns = (int64_t)status->st_mtime * 1000000000;
+#if !defined(__APPLE__)
+    if (out->mtime_ns >= 0)
+        out->mtime_ns += (int64_t)status->st_mtim.tv_nsec;
+#endif
+    out->device = (uint64_t)status->st_dev;
+    out->inode = (uint64_t)status->st_ino;
+    out->n_names = (uint64_t)status->st_nlink;
+}
+
+bool files_system_query(const char* path, file_info* out) {
     struct stat status;
     memset(out, 0, sizeof *out);
     if (stat(path, &status) != 0)
-        return files_words(errno);
-    out->is_regular = S_ISREG(status.st_mode);
-    out->is_directory = S_ISDIR(status.st_mode);
-    out->bytes = (uint64_t)status.st_size;
-    out->mtime_ns = -1;
-    if (status.st_mtime >= 0 && status.st_mtime < INT64_MAX / 1000000000)
-        out->mtime_ns = (int64_t)status.st_mtime * 1000000000;
-#if !defined(_WIN32) && !defined(__APPLE__)
-    if (out->mtime_ns >= 0)
-        out->mtime_ns += (int64_t)status.st_mtim.tv_nsec;
-#endif
-    out->device = (uint64_t)status.st_dev;
-    out->inode = (uint64_t)status.st_ino;
-    return NULL;
+        return false;
+    files_describe(&status, out);
+    return true;
+}
+
+bool files_system_query_open(int descriptor, file_info* out) {
+    struct stat status;
+    memset(out, 0, sizeof *out);
+    if (fstat(descriptor, &status) != 0)
+        return false;
+    files_describe(&status, out);
+    return true;
+}
+
+bool files_is_folder(const char* path) {
+    struct stat status;
+    return lstat(path, &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 bool files_is_link(const char* path) {
-#if defined(_WIN32)
-    const DWORD attributes = GetFileAttributesA(path);
-    return attributes != INVALID_FILE_ATTRIBUTES && (attributes & FILE_ATTRIBUTE_REPARSE_POINT) != 0;
-#else
     struct stat status;
     return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
+}
 #endif
+
+const char* files_query(const char* path, file_info* out) {
+    return files_system_query(path, out) ? NULL : files_words(errno);
 }
 
 bool files_same_directory(const char* a, const char* b) {
@@ -144,19 +154,16 @@ bool files_enter(folder_set* self, const char* path) {
 /* Another run may have just made it. */
 const char* files_make_directory(const char* path) {
     file_info info;
-#if defined(_WIN32)
-    const int failed = mkdir(path);
-#else
-    const int failed = mkdir(path, 0777);
-#endif
+    const int failed = files_system_mkdir(path, 0777);
     const int code = errno;
     return !failed || (code == EEXIST && !files_query(path, &info) && info.is_directory) ? NULL : files_words(code);
 }
 
 const char* files_check_writable(const char* directory) {
-    return access(directory, W_OK) == 0 ? NULL : files_words(errno);
+    return files_system_access(directory, W_OK) == 0 ? NULL : files_words(errno);
 }
 
+#if !defined(_WIN32)
 const char* files_list(const char* directory, text_list* out) {
     DIR* const stream = opendir(directory);
     const char* problem = NULL;
@@ -175,6 +182,7 @@ const char* files_list(const char* directory, text_list* out) {
     closedir(stream);
     return problem;
 }
+#endif
 
 bool files_is_terminal(int descriptor) { return isatty(descriptor) != 0; }
 
@@ -193,13 +201,13 @@ int64_t files_clock_ns(void) {
 
 /* ---- descriptors -------------------------------------------------------------------- */
 
-void files_open_standard(void) {
 #if !defined(_WIN32)
+void files_open_standard(void) {
     for (int descriptor = 0; descriptor < 3; descriptor++)
         if (fcntl(descriptor, F_GETFD) < 0 && errno == EBADF && open("/dev/null", O_RDWR) < 0)
             (void)open("/", O_RDONLY); /* either takes the lowest that is free, this one; of "/" nothing is read */
-#endif
 }
+#endif
 
 static const char* files_put(int descriptor, const void* data, size_t bytes) {
     const char* at = (const char*)data;
@@ -233,12 +241,11 @@ static const char* files_get(int descriptor, size_t most_bytes, text* out) {
 /* Disks of a network tell what is wrong with a file when it is closed: a copy of the descriptor serves for that, and
    the file stays locked until it has its name. */
 static const char* files_flush(int descriptor, bool sync) {
+    if (sync)
+        return files_system_fsync(descriptor) == 0 ? NULL : files_words(errno);
 #if defined(_WIN32)
-    (void)descriptor, (void)sync;
     return NULL;
 #else
-    if (sync)
-        return fsync(descriptor) == 0 ? NULL : files_words(errno);
     const int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     return copy >= 0 && close(copy) == 0 ? NULL : files_words(errno);
 #endif
@@ -247,11 +254,7 @@ static const char* files_flush(int descriptor, bool sync) {
 /* True: nobody else has it. A disk that knows no locks tells nobody that a file is abandoned. */
 static bool files_lock(int descriptor, bool wait) {
 #if defined(_WIN32)
-    OVERLAPPED place; /* far behind the end: there, a lock keeps others from reading, too */
-    memset(&place, 0, sizeof place);
-    place.OffsetHigh = 0x1000;
-    return LockFileEx((HANDLE)_get_osfhandle(descriptor), LOCKFILE_EXCLUSIVE_LOCK | (wait ? 0 : LOCKFILE_FAIL_IMMEDIATELY),
-                      0, 1, 0, &place) != 0;
+    return files_system_lock(descriptor, wait);
 #else
     int failed = 0;
     do {
@@ -266,12 +269,12 @@ static bool files_lock(int descriptor, bool wait) {
 /* Between its making and its locking a run that cleans up may take it for abandoned: it is made again then. */
 const char* files_create_locked(const char* path, open_file* out) {
     for (;;) {
-        struct stat status;
-        out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | FILES_FLAGS, 0666);
+        file_info info;
+        out->descriptor = files_system_open(path, O_RDWR | O_CREAT | O_EXCL | FILES_FLAGS, 0666);
         if (out->descriptor < 0)
             return files_words(errno);
         out->locked = files_lock(out->descriptor, true);
-        if (fstat(out->descriptor, &status) == 0 && status.st_nlink > 0)
+        if (files_system_query_open(out->descriptor, &info) && info.n_names > 0)
             return NULL;
         files_close(out);
     }
@@ -287,13 +290,13 @@ const char* files_create_temporary(const char* beside, text* path, open_file* ou
 }
 
 bool files_take_abandoned(const char* path, open_file* out) {
-    struct stat status;
-    out->descriptor = open(path, O_RDWR | FILES_NO_LINK | FILES_FLAGS);
+    file_info info;
+    out->descriptor = files_system_open(path, O_RDWR | FILES_NO_LINK | FILES_FLAGS, 0);
     if (out->descriptor < 0) /* another user's, or made read-only: most disks lock that, too */
-        out->descriptor = open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS);
+        out->descriptor = files_system_open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS, 0);
     if (out->descriptor < 0)
         return false;
-    out->locked = fstat(out->descriptor, &status) == 0 && S_ISREG(status.st_mode) && files_lock(out->descriptor, false);
+    out->locked = files_system_query_open(out->descriptor, &info) && info.is_regular && files_lock(out->descriptor, false);
     if (out->locked)
         return true;
     files_close(out);
@@ -301,9 +304,8 @@ bool files_take_abandoned(const char* path, open_file* out) {
 }
 
 bool files_is_open(const open_file* self, const file_info* info) {
-    struct stat status;
-    return fstat(self->descriptor, &status) == 0 && (uint64_t)status.st_dev == info->device &&
-           (uint64_t)status.st_ino == info->inode;
+    file_info own;
+    return files_system_query_open(self->descriptor, &own) && own.device == info->device && own.inode == info->inode;
 }
 
 void files_close(open_file* self) {
@@ -314,9 +316,6 @@ void files_close(open_file* self) {
 
 /* Removed before it is closed, so that nobody finds it unlocked in between. */
 void files_discard(open_file* self, const char* path) {
-#if defined(_WIN32)
-    files_close(self); /* there, what is open cannot be removed */
-#endif
     files_remove(path);
     files_close(self);
 }
@@ -324,7 +323,7 @@ void files_discard(open_file* self, const char* path) {
 /* ---- whole files ------------------------------------------------------------------ */
 
 const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
-    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    const int descriptor = files_system_open(path, O_RDONLY | FILES_FLAGS, 0);
     if (descriptor < 0)
         return files_words(errno);
     const char* const problem = files_get(descriptor, most_bytes, out);
@@ -333,7 +332,7 @@ const char* files_read_at_most(const char* path, size_t most_bytes, text* out) {
 }
 
 const char* files_read_into(const char* path, void* out, size_t bytes) {
-    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    const int descriptor = files_system_open(path, O_RDONLY | FILES_FLAGS, 0);
     const char* problem = descriptor < 0 ? files_words(errno) : NULL;
     char* at = (char*)out;
     while (!problem && bytes > 0) {
@@ -351,19 +350,19 @@ const char* files_read_into(const char* path, void* out, size_t bytes) {
 }
 
 const char* files_read_regular(const char* path, size_t most_bytes, text* out) {
-    struct stat status;
-    const int descriptor = open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS);
+    file_info info;
+    const int descriptor = files_system_open(path, O_RDONLY | FILES_NO_LINK | FILES_FLAGS, 0);
     if (descriptor < 0)
         return files_words(errno);
     const char* problem = "is no regular file";
-    if (fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode))
+    if (files_system_query_open(descriptor, &info) && info.is_regular)
         problem = files_get(descriptor, most_bytes, out);
     close(descriptor);
     return problem;
 }
 
 size_t files_read_beginning(const char* path, void* out, size_t most_bytes) {
-    const int descriptor = open(path, O_RDONLY | FILES_FLAGS);
+    const int descriptor = files_system_open(path, O_RDONLY | FILES_FLAGS, 0);
     if (descriptor < 0)
         return 0;
     const int64_t bytes = (int64_t)read(descriptor, out, (unsigned)most_bytes);
@@ -373,41 +372,23 @@ size_t files_read_beginning(const char* path, void* out, size_t most_bytes) {
 
 const char* files_read(const char* path, text* out) { return files_read_at_most(path, SIZE_MAX, out); }
 
-static const char* files_rename(const char* from, const char* to) {
-#if defined(_WIN32)
-    return MoveFileExA(from, to, MOVEFILE_REPLACE_EXISTING) ? NULL : "cannot be renamed";
-#else
-    return rename(from, to) == 0 ? NULL : files_words(errno);
-#endif
-}
-
 const char* files_become(open_file* self, const char* temporary, const char* path, bool sync) {
     const char* problem = files_flush(self->descriptor, sync);
-#if defined(_WIN32)
-    files_close(self); /* there, a file that is open keeps its name */
-#endif
-    if (!problem)
-        problem = files_rename(temporary, path);
+    if (!problem && files_system_rename(temporary, path) != 0)
+        problem = files_words(errno);
     if (problem)
         files_discard(self, temporary);
     files_close(self);
     return problem;
 }
 
-void files_remove(const char* path) { (void)unlink(path); }
-
-void files_remove_directory(const char* path) {
-#if defined(_WIN32)
-    (void)_rmdir(path);
-#else
-    (void)rmdir(path);
-#endif
-}
+void files_remove(const char* path) { (void)files_system_unlink(path); }
+void files_remove_directory(const char* path) { (void)files_system_rmdir(path); }
 
 /* A FIFO waits for its reader between two calls, where a signal can end the wait, and not within open. */
 static int files_open_into(const char* path) {
 #if defined(_WIN32)
-    return open(path, O_WRONLY | FILES_FLAGS);
+    return files_system_open(path, O_WRONLY | FILES_FLAGS, 0);
 #else
     struct stat status;
     const bool is_fifo = stat(path, &status) == 0 && S_ISFIFO(status.st_mode);
@@ -473,24 +454,25 @@ const char* files_write_whole(const char* path, const void* data, size_t bytes) 
 static const char* files_copy_list(const char* path, open_file* out, const text* contents) {
     files_close(out);
     files_remove(path);
-    out->descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
+    out->descriptor =
+        files_system_open(path, O_RDWR | O_CREAT | O_EXCL | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
     return out->descriptor < 0 ? files_words(errno) : files_put(out->descriptor, contents->data, contents->bytes);
 }
 
 /* Without waiting, and not through a link: a FIFO of that name would never open, and a link leads elsewhere. */
 const char* files_open_list(const char* path, open_file* out, text* contents) {
-    struct stat status;
-    out->descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
+    file_info info;
+    out->descriptor = files_system_open(path, O_RDWR | O_CREAT | O_APPEND | FILES_NO_LINK | FILES_FLAGS, 0666);
     if (out->descriptor < 0)
         return files_words(errno);
     const char* problem = NULL;
-    if (fstat(out->descriptor, &status) != 0)
+    if (!files_system_query_open(out->descriptor, &info))
         problem = files_words(errno);
-    else if (!S_ISREG(status.st_mode))
+    else if (!info.is_regular)
         problem = "is no regular file";
     else
         problem = files_get(out->descriptor, SIZE_MAX, contents);
-    if (!problem && status.st_nlink > 1)
+    if (!problem && info.n_names > 1)
         problem = files_copy_list(path, out, contents);
     if (problem)
         files_close(out);
@@ -498,7 +480,10 @@ const char* files_open_list(const char* path, open_file* out, text* contents) {
 }
 
 const char* files_list_add(const open_file* self, const void* data, size_t bytes) {
-    return files_put(self->descriptor, data, bytes);
+    files_system_begin_append(self->descriptor);
+    const char* const problem = files_put(self->descriptor, data, bytes);
+    files_system_end_append(self->descriptor);
+    return problem;
 }
 
 const char* files_list_clear(const open_file* self) {

@@ -9,6 +9,7 @@ typedef struct file_info {
     uint64_t bytes;
     int64_t mtime_ns; /* -1: before 1970, or after 2262 */
     uint64_t device, inode; /* together they name the file; both 0 where the system does not tell */
+    uint64_t n_names;       /* of the file; 0: it was removed */
 } file_info;
 
 /* These return NULL, or the system's words for what went wrong. */
@@ -41,6 +42,9 @@ void files_remove_directory(const char* path); /* an empty one */
 
 /* Descriptors 0, 1 and 2 that are closed become /dev/null, so that no file of ours takes their place. Called first. */
 void files_open_standard(void);
+#if defined(_WIN32)
+char** files_arguments(int n, wchar_t** wide); /* in UTF-8; NULL: no memory; kept until the process ends */
+#endif
 
 typedef struct open_file {
     int descriptor; /* -1: closed */

@@ -9,6 +9,12 @@
 #if defined(__GLIBC__)
 #include <malloc.h>
 #endif
+#if !defined(_WIN32)
+#include <pthread.h>
+#include <sys/resource.h>
+
+#define MAIN_STACK_BYTES ((size_t)1 << 20)
+#endif
 
 typedef struct command_entry {
     const char* name;
@@ -59,17 +65,21 @@ static int main_run(int argc, char** argv) {
     return main_run_command(entry, argc - 2, argv + 2);
 }
 
-/* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
-   a part of it may have been refused long before the end. */
 /* Decoders allocate tens of MB and free them. What a thread frees would stay with it, beside what others take, and the
    memory that items may take does not know of that: so large pieces go back to the system. */
 static void main_set_memory(void) {
 #if defined(__GLIBC__)
+    struct rlimit space;
     (void)mallopt(M_MMAP_THRESHOLD, 1 << 20);
+    /* Each arena takes 64 MiB of address space: at most a sixteenth of a limited one, or one arena. */
+    if (getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur < (rlim_t)1 << 40)
+        (void)mallopt(M_ARENA_MAX, (int)(space.rlim_cur >> 30) + 1);
 #endif
 }
 
-int main(int argc, char** argv) {
+/* setlocale is never called: points stay points. What was printed and did not arrive is a failure whatever was asked:
+   a part of it may have been refused long before the end. */
+static int main_start(int argc, char** argv) {
     main_set_memory();
     files_open_standard();
     console_open(false);
@@ -79,3 +89,43 @@ int main(int argc, char** argv) {
     console_error("standard output cannot be written");
     return EXIT_FAILED_ITEMS;
 }
+
+#if defined(_WIN32)
+int wmain(int argc, wchar_t** wide);
+
+int wmain(int argc, wchar_t** wide) {
+    char** const argv = files_arguments(argc, wide);
+    return argv ? main_start(argc, argv) : console_memory();
+}
+#else
+typedef struct main_call {
+    int argc;
+    char** argv;
+    int status;
+} main_call;
+
+static void* main_call_start(void* argument) {
+    main_call* const call = (main_call*)argument;
+    call->status = main_start(call->argc, call->argv);
+    return NULL;
+}
+
+/* Decoders run on the first thread, too, with what they take of its stack. Where that may not grow so far the command
+   has a thread of its own. */
+int main(int argc, char** argv) {
+    main_call call = {argc, argv, EXIT_MACHINE};
+    struct rlimit stack;
+    pthread_attr_t attributes;
+    pthread_t thread;
+    const bool is_small = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur < MAIN_STACK_BYTES;
+    if (!is_small || pthread_attr_init(&attributes) != 0)
+        return main_start(argc, argv);
+    (void)pthread_attr_setstacksize(&attributes, MAIN_STACK_BYTES);
+    const bool started = pthread_create(&thread, &attributes, main_call_start, &call) == 0;
+    (void)pthread_attr_destroy(&attributes);
+    if (!started)
+        return main_start(argc, argv);
+    (void)pthread_join(thread, NULL);
+    return call.status;
+}
+#endif
