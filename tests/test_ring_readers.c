@@ -317,6 +317,19 @@ static void test_arguments(void** state) {
     assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT); /* twice */
     assert_int_equal(gpst_ring_reader_release(a, &slot, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(test_get(b), 1);
+    assert_int_equal(test_put(t.ring, 2), GPST_OK); /* into the same slot */
+    assert_int_equal(test_hold(a, &slot), 2);
+    assert_int_equal(slot.id, copy.id);
+    assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT); /* an earlier loan */
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &copy, 0), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &slot, 0), GPST_OK);
+    copy = slot;
+    gpst_ring_reader_destroy(a); /* which releases it */
+    assert_ptr_equal(test_join(t.ring), a);
+    assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT);
+    copy.id |= 0x7FF00000; /* of a reader that there is not */
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &copy, 0), GPST_ERROR_ARGUMENT);
+    assert_int_equal(test_get(b), 2);
     test_close(&t);
 }
 

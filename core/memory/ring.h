@@ -72,7 +72,8 @@ typedef struct gpst_ring_slot {
     void* data;        /* slot_bytes of memory; NULL when slot_bytes is 0 */
     uint64_t sequence; /* of the commit, from 0; a consumer sees gaps only where the policy gave slots up */
     uint64_t words[2]; /* the user's, carried from commit to take */
-    uint32_t id;       /* the ring's own */
+    uint32_t id;       /* the ring's own: the slot, by its lower 20 bits, and in whose hands it is; */
+    uint32_t loan;     /* and which loan of it this is: a copy is none any more when the slot has gone on */
 } gpst_ring_slot;
 
 /* gpst_ring_info -- state, and counts since creation
@@ -174,11 +175,12 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
 /* gpst_ring_commit -- hands a filled slot on; gpst_ring_abandon -- gives it back unused
 
    Consumers see the slots in the order of the commits; an abandoned one leaves no gap. Both work on a closed
-   ring.
+   ring. Neither touches *slot once another thread can have the slot: the struct may be used anew there.
 
    Parameters   ring  (in)       NULL is a no-op
-                slot  (in, out)  from acquire; commit sets its sequence; data and id become none. A slot that
-                                 the caller does not hold as a producer is logged and ignored
+                slot  (in, out)  from acquire; commit sets its sequence; data, id and loan become none. A slot that
+                                 the caller does not hold as a producer, also by a copy of the struct, is logged
+                                 and ignored
    Shapes       none
    Returns      none
    Ownership    the slot is the ring's again
@@ -217,7 +219,7 @@ GPST_API gpst_result gpst_ring_acquire_on(gpst_ring* ring, int64_t timeout_ns, g
 /* gpst_ring_commit_on -- hands on a slot that a stream is filling
 
    Parameters   ring    (in)       not NULL
-                slot    (in, out)  from acquire; commit sets its sequence; data and id become none
+                slot    (in, out)  from acquire; commit sets its sequence; data, id and loan become none
                 stream  (in)       where it is filled; NULL: as gpst_ring_commit
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
@@ -250,8 +252,9 @@ GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ri
 /* gpst_ring_release -- gives a taken slot back for the next producer
 
    Parameters   ring  (in)       NULL is a no-op
-                slot  (in, out)  from take, in any order; data and id become none. A slot that the caller does
-                                 not hold as a consumer is logged and ignored
+                slot  (in, out)  from take, in any order; data, id and loan become none, before another thread can
+                                 have the slot. A slot that the caller does not hold as a consumer, also by a copy
+                                 of the struct, is logged and ignored
    Shapes       none
    Returns      none
    Ownership    the slot is the ring's again
@@ -285,7 +288,7 @@ GPST_API gpst_result gpst_ring_take_on(gpst_ring* ring, int64_t timeout_ns, gpst
 /* gpst_ring_release_on -- gives back a taken slot that a stream still uses
 
    Parameters   ring    (in)       not NULL
-                slot    (in, out)  from take; data and id become none
+                slot    (in, out)  from take; data, id and loan become none
                 stream  (in)       where it is used; NULL: as gpst_ring_release
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
@@ -368,7 +371,7 @@ GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t tim
 /* gpst_ring_reader_release -- this reader needs a slot no more
 
    Parameters   reader  (in)       that has taken the slot
-                slot    (in, out)  from take, in any order; data and id become none
+                slot    (in, out)  from take, in any order; data, id and loan become none
                 stream  (in)       as gpst_ring_release_on; NULL: the device is done with the slot
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (also a slot that this reader does not hold) | GPST_ERROR_STATE (the ring

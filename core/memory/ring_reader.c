@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-GPSTI_PRIVATE gpsti_a32* gpsti_ring_hold_of(const gpst_ring* ring, uint32_t index, uint32_t id) {
-    return &ring->holds[(size_t)index * ring->desc.max_slots + id];
-}
-
 /* ---- a slot and its readers ---------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_ring_depart(gpst_ring* ring, bool given_up) {
@@ -60,14 +56,12 @@ GPSTI_PRIVATE void gpsti_ring_skip_all_to(gpst_ring* ring, uint64_t position) {
 
 /* Nobody will take a slot that is committed while there is no reader: it is free again at once. */
 GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
-    ring->entries[id].words[0] = slot->words[0];
-    ring->entries[id].words[1] = slot->words[1];
     gpsti_mutex_lock(&ring->mutex);
     const uint32_t n_readers = ring->n_readers;
     gpsti_a32_store(&ring->entries[id].refs, n_readers * (GPSTI_RING_UNTAKEN + GPSTI_RING_UNRELEASED));
-    slot->sequence = gpsti_ring_mpmc_push(ring, id);
+    const uint64_t position = gpsti_ring_mpmc_push(ring, id, &slot->sequence);
     if (n_readers && ring->desc.policy == GPST_RING_LATEST_ONLY)
-        gpsti_ring_skip_all_to(ring, slot->sequence);
+        gpsti_ring_skip_all_to(ring, position);
     if (!n_readers) {
         gpsti_ring_depart(ring, true);
         gpsti_ring_mpmc_free(ring, id);
@@ -131,8 +125,8 @@ GPSTI_PRIVATE bool gpsti_ring_next(gpst_ring* ring, gpsti_ring_cursor* cursor, u
     }
 }
 
-GPSTI_PRIVATE uint32_t gpsti_ring_reader_role(const gpst_ring_reader* reader) {
-    return GPSTI_RING_TAKEN | (reader->index + 1) << GPSTI_RING_READER_SHIFT;
+GPSTI_PRIVATE uint32_t gpsti_ring_reader_role(uint32_t index) {
+    return GPSTI_RING_TAKEN | (index + 1) << GPSTI_RING_READER_SHIFT;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_ring_reader_try_take(gpst_ring* ring, gpst_ring_reader* reader, gpst_ring_slot* out) {
@@ -145,10 +139,9 @@ GPSTI_PRIVATE gpst_result gpsti_ring_reader_try_take(gpst_ring* ring, gpst_ring_
         if (!gpsti_ring_next(ring, cursor, &position, &id))
             return GPST_END;
     }
-    gpsti_a32_store(gpsti_ring_hold_of(ring, reader->index, id), 1);
+    gpsti_ring_hand_over(ring, position, id, gpsti_ring_reader_role(reader->index), out);
     gpsti_ring_pass(ring, id, true);
     (void)gpsti_a64_add(&cursor->taken, 1);
-    gpsti_ring_hand_over(ring, position, id, gpsti_ring_reader_role(reader), out);
     return GPST_OK;
 }
 
@@ -160,12 +153,10 @@ GPSTI_PRIVATE gpst_result gpsti_ring_readers_refuse_take(gpst_ring* ring, gpst_r
     return GPST_ERROR_STATE;
 }
 
-/* False: the reader does not hold it. */
-GPSTI_PRIVATE bool gpsti_ring_reader_give_back(gpst_ring* ring, uint32_t index, uint32_t id) {
-    if (!gpsti_a32_exchange(gpsti_ring_hold_of(ring, index, id), 0))
-        return false;
-    gpsti_ring_drop_reference(ring, id);
-    return true;
+/* If the reader holds it. */
+GPSTI_PRIVATE void gpsti_ring_reader_give_back(gpst_ring* ring, uint32_t index, uint32_t id) {
+    if (gpsti_ring_end_held(ring, id, gpsti_ring_reader_role(index)))
+        gpsti_ring_drop_reference(ring, id);
 }
 
 /* ---- the public calls -------------------------------------------------------------------- */
@@ -210,7 +201,7 @@ GPST_API void gpst_ring_reader_destroy(gpst_ring_reader* reader) {
     if (cursor->active) {
         gpsti_ring_skip_to(ring, cursor, gpsti_a64_load(&ring->producer.tail));
         for (uint32_t id = 0; id < ring->desc.max_slots; id++)
-            (void)gpsti_ring_reader_give_back(ring, reader->index, id);
+            gpsti_ring_reader_give_back(ring, reader->index, id);
         cursor->active = 0;
         ring->n_readers--;
     }
@@ -229,11 +220,11 @@ GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t tim
     gpst_result result = gpsti_ring_get(ring, gpsti_ring_reader_try_take, reader, &ring->items, timeout_ns, out);
     if (result != GPST_OK)
         return gpsti_ring_explain(result, function, timeout_ns, "nothing was committed");
-    const uint32_t id = (out->id ^ gpsti_ring_reader_role(reader)) - 1;
+    const uint32_t id = (out->id ^ gpsti_ring_reader_role(reader->index)) - 1;
     result = gpsti_ring_await_filled(ring, id, stream, function);
     if (GPST_FAILED(result)) {
-        (void)gpsti_ring_reader_give_back(ring, reader->index, id);
         gpsti_ring_forget(out);
+        gpsti_ring_reader_give_back(ring, reader->index, id);
     }
     return result;
 }
@@ -242,15 +233,15 @@ GPST_API gpst_result gpst_ring_reader_release(gpst_ring_reader* reader, gpst_rin
     const char* function = "gpst_ring_reader_release";
     GPSTI_TRY(gpsti_ring_reader_check(reader, function));
     gpst_ring* const ring = reader->ring;
-    const uint32_t id = gpsti_ring_claim(ring, slot, gpsti_ring_reader_role(reader), function);
+    const uint32_t role = gpsti_ring_reader_role(reader->index);
+    const uint32_t id = gpsti_ring_claim(ring, slot, role, function);
     if (id == GPSTI_RING_NO_SLOT)
         return GPST_ERROR_ARGUMENT;
-    GPSTI_FAIL_IF(!gpsti_a32_load(gpsti_ring_hold_of(ring, reader->index, id)), GPST_ERROR_ARGUMENT,
-                  "%s: slot.id=%u: not held by this reader", function, slot->id);
-    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    GPSTI_TRY(gpsti_ring_record_released(ring, id, reader->index, stream, function));
-    (void)gpsti_ring_reader_give_back(ring, reader->index, id);
+    const gpst_result result = gpsti_ring_record_released(ring, id, reader->index, stream, function);
+    if (GPST_FAILED(result))
+        return gpsti_ring_unclaim(ring, id, role, slot, result);
     gpsti_ring_forget(slot);
+    gpsti_ring_drop_reference(ring, id);
     return GPST_OK;
 }
 
