@@ -451,10 +451,10 @@ GPST_API void gpst_ring_query_info(const gpst_ring* ring, gpst_ring_info* out);
 
 /* gpst_ring_query_decisions -- the latest decisions of an adaptive ring, the oldest of them first
 
-   A deepening that brings nothing is taken back, and tried again only when the rate has changed by a fifth; each that
-   fails makes the pause before the next one twice as long. A deepening after a shrinking makes the ring twice as slow
-   to shrink. With GPST_RING_DROP_OLDEST and GPST_RING_LATEST_ONLY a smaller depth gives committed slots up at the next
-   acquire.
+   The depth doubles, up to four times, until both sides wait less; if they do not, all of it is taken back and tried
+   again after a pause, which doubles each time, to 512 intervals at most. A deepening after a shrinking makes the ring
+   twice as slow to shrink. With GPST_RING_DROP_OLDEST and GPST_RING_LATEST_ONLY a smaller depth gives committed slots
+   up at the next acquire.
 
    Parameters   ring  (in)   NULL, or not adaptive: there are none
                 out   (out)  max rows; NULL with max 0
