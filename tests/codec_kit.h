@@ -6,6 +6,10 @@
 #include "test_allocator.h"
 #include "test_files.h"
 
+#if !defined(GPST_TEST_AMALGAM)
+#include "../backends/params_internal.h"
+#endif
+
 #include <dlfcn.h>
 #include <stdlib.h>
 
@@ -151,8 +155,10 @@ static void use_fake(const char* engines, const char* fail) {
     setenv("FAKE_NVJPEG_FAIL", fail, 1);
 }
 
-static void check_fired(void) {
+static void check_fired(const char* backend, uint32_t n_fired_before) {
     const char* const fail = getenv("FAKE_NVJPEG_FAIL");
+    if (strstr(backend, "lose_at=") && gpsti_a32_load(gpsti_faults_fired()) == n_fired_before)
+        fail_msg("%s was not reached", backend);
     if (fail && fail[0] && ask_fake("fake_nvjpeg_fired") != 1)
         fail_msg("nvJPEG: %s did not fire", fail);
 }
@@ -260,6 +266,7 @@ static void go(run* self) {
     gpst_stage_desc stages[8];
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
+    const uint32_t n_fired_before = gpsti_a32_load(gpsti_faults_fired());
     reset_fake();
     self->n_ok = self->n_failed = self->n_device = self->n_encoded_device = self->n_notes = 0;
     gpsti_a64_store(&self->encoded_bytes, 0);
@@ -285,7 +292,7 @@ static void go(run* self) {
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     gpst_context_destroy(context);
     assert_int_equal(self->n_ok + self->n_failed, self->n_files);
-    check_fired();
+    check_fired(self->backend, n_fired_before);
 }
 
 static void check_whole(run* self) {

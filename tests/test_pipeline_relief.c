@@ -134,7 +134,7 @@ static void run_one_by_one(const char* opener, const char* backend, uint64_t max
 static void test_what_was_given_back_is_made_again(void** state) {
     char backend[64];
     (void)state;
-    for (uint32_t lose_at = 1; lose_at <= 14; lose_at++)
+    for (uint32_t lose_at = 1; lose_at <= 12; lose_at++)
         for (uint32_t sets = 2; sets <= 4; sets++) {
             snprintf(backend, sizeof backend, "sim:launch_us=0,lose_at=%u", lose_at);
             run_one_by_one(__func__, backend, sets * PAGE, false);

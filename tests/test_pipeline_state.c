@@ -119,7 +119,7 @@ static void test_each_camera_has_its_mean(void** state) {
 /* A device in trouble: the mean begins anew on the CPU, no item is lost, and nothing leaks. */
 static void test_a_device_in_trouble(void** state) {
     (void)state;
-    static const char* const faults[] = {"sim:fail_launch=9", "sim:lose_at=60", "sim:memory_mb=1"};
+    static const char* const faults[] = {"sim:fail_launch=9", "sim:lose_at=30", "sim:memory_mb=1"};
     for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++)
         run_smoothing(faults[f], GPST_RUN_ENGINE, true);
 }
