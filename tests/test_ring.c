@@ -295,9 +295,10 @@ static void test_arguments(void** state) {
     desc.policy = (gpst_ring_policy)4;
     test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=4");
     desc.policy = GPST_RING_DROP_OLDEST;
-    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "GPST_RING_MPMC");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=DROP_OLDEST: takes slots back from the consumer's side");
     desc.policy = GPST_RING_LATEST_ONLY;
-    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "GPST_RING_MPMC");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=LATEST_ONLY: takes slots back from the consumer's side");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "use desc.sharing=GPST_RING_MPMC");
     desc.policy = GPST_RING_BLOCK;
     desc.slot_bytes = SIZE_MAX / 2;
     test_refused(&t, desc, GPST_ERROR_OVERFLOW, "slot_bytes=");

@@ -41,7 +41,7 @@ GPSTI_PRIVATE void gpsti_ring_commit(gpst_ring* ring, uint32_t id, gpst_ring_slo
     if (ring->spsc)
         due = gpsti_ring_spsc_commit(ring, id, slot);
     else if (ring->readers)
-        gpsti_ring_readers_commit(ring, id, slot);
+        due = gpsti_ring_readers_commit(ring, id, slot);
     else
         due = gpsti_ring_mpmc_commit(ring, id, slot);
     if (due)

@@ -22,7 +22,9 @@ typedef enum gpst_ring_sharing {
 typedef enum gpst_ring_policy {
     GPST_RING_BLOCK = 0,       /* a full ring makes the producer wait */
     GPST_RING_DROP_NEWEST = 1, /* a full ring refuses the new one: GPST_DROPPED */
-    GPST_RING_DROP_OLDEST = 2, /* a full ring gives up the oldest committed slot (MPMC only); with none: the newest */
+    /* A full ring gives up the oldest committed slot; with none: the newest. MPMC only: of an SPSC ring the consumer
+       alone takes from the queue. */
+    GPST_RING_DROP_OLDEST = 2,
     GPST_RING_LATEST_ONLY = 3  /* a commit gives up everything committed before it (MPMC only); full: as DROP_OLDEST.
                                   With producers + consumers + 1 slots it is never full */
 } gpst_ring_policy;
@@ -31,7 +33,9 @@ typedef enum gpst_ring_policy {
 
    adaptive: the ring deepens where both sides wait in turn, and shrinks where slots are never in use. It looks at
    itself every 64 commits, at most ten times a second, on a thread that commits. Three limits hold: max_slots,
-   max_bytes, and the context's max_host_bytes. Slots beyond the depth have no memory.
+   max_bytes, and the context's max_host_bytes or, DEVICE, max_device_bytes. Slots beyond the depth have no memory; one
+   that a stream still uses keeps it meanwhile. With several producers or consumers each call takes a mutex, since what
+   is measured belongs to one moment. With readers the ring is empty when all of them have taken everything.
 
    max_readers: such a ring has no shared cursor: gpst_ring_take is refused, and each gpst_ring_reader sees every slot
    that is committed from its creation on. Several threads may take through one reader: then that is a shared cursor. A
@@ -40,7 +44,7 @@ typedef enum gpst_ring_policy {
    committed before. Without any reader a slot is free again as it is committed, and counts as dropped.
 
    streams: the slots have events, so that a producer and consumers on streams of the context's device wait for each
-   other there (gpst_ring_commit_on). An adaptive ring has page-locked slots, one shared cursor and no events.
+   other there (gpst_ring_commit_on).
 
    Ownership    the caller's; read during create only
    Since 0.1
@@ -186,9 +190,9 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
    Ownership    the slot is the ring's again
    Threads      SPSC: the one producer; MPMC: any, also another than the one that acquired
    Blocking     never; no allocation; adaptive: a commit that deepens the ring takes memory for slots, one that
-                shrinks it gives memory back, which may take milliseconds
+                shrinks it gives memory back, which may take milliseconds (of DEVICE, also wait for the device)
    Device       the device must be done with the slot, or the consumer must know how to wait for it; adaptive: commit
-                may allocate or free host memory of the device
+                may allocate or free memory of the device
    Source       core/memory/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot);
@@ -361,7 +365,8 @@ GPST_API void gpst_ring_reader_destroy(gpst_ring_reader* reader);
    Returns      as gpst_ring_take_on
    Ownership    the reader's until gpst_ring_reader_release; several may be held at once
    Threads      any, also several at once: each slot goes to one of them
-   Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation, no mutex but to sleep
+   Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation, no mutex but to sleep, or of
+                an adaptive ring
    Device       as gpst_ring_take_on
    Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
 */

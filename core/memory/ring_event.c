@@ -34,6 +34,17 @@ GPSTI_PRIVATE gpst_result gpsti_ring_wait_marks(const gpst_ring* ring, uint32_t 
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_ring_device_is_done(const gpst_ring* ring, uint32_t id) {
+    const uint64_t marks = ring->events ? gpsti_a64_load(&ring->entries[id].marks) : 0;
+    char before[GPSTI_REASON_BYTES];
+    if (!marks)
+        return true;
+    gpsti_copy_text(before, sizeof before, gpst_last_reason());
+    const gpst_result result = gpsti_ring_wait_marks(ring, id, marks, 0);
+    (void)gpsti_fail(GPST_OK, "%s", before);
+    return result != GPST_ERROR_WOULD_BLOCK && result != GPST_ERROR_TIMEOUT;
+}
+
 GPSTI_INTERN void gpsti_ring_events_term(gpst_ring* ring) {
     const size_t n = (size_t)gpsti_ring_event_rows(ring) * ring->desc.max_slots;
     char before[GPSTI_REASON_BYTES];

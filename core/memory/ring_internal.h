@@ -78,11 +78,13 @@ GPSTI_INTERN void gpsti_ring_mpmc_close(gpst_ring* ring);
 /* Of a ring with desc.max_readers. MEMORY with the reason set. */
 GPSTI_INTERN gpst_result gpsti_ring_readers_init(gpst_ring* ring);
 GPSTI_INTERN void gpsti_ring_readers_term(gpst_ring* ring);
-GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot);
+GPSTI_INTERN bool gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot); /* true: evaluate */
 
 /* ---- ring_event.c --------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_ring_events_init(gpst_ring* ring);
+/* Of a free slot, without waiting; a device that is lost is done, too. */
+GPSTI_INTERN bool gpsti_ring_device_is_done(const gpst_ring* ring, uint32_t id);
 /* Until the device is done with what was recorded. */
 GPSTI_INTERN void gpsti_ring_events_term(gpst_ring* ring);
 /* OK for NULL: no stream. */

@@ -55,7 +55,7 @@ GPSTI_PRIVATE void gpsti_ring_skip_all_to(gpst_ring* ring, uint64_t position) {
 /* ---- producers ------------------------------------------------------------------------- */
 
 /* Nobody will take a slot that is committed while there is no reader: it is free again at once. */
-GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
+GPSTI_INTERN bool gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     gpsti_mutex_lock(&ring->mutex);
     const uint32_t n_readers = ring->n_readers;
     gpsti_a32_store(&ring->entries[id].refs, n_readers * (GPSTI_RING_UNTAKEN + GPSTI_RING_UNRELEASED));
@@ -66,8 +66,10 @@ GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_r
         gpsti_ring_depart(ring, true);
         gpsti_ring_mpmc_free(ring, id);
     }
+    const bool due = ring->adapt && gpsti_ring_count_commit(ring);
     gpsti_mutex_unlock(&ring->mutex);
     gpsti_ring_mpmc_uncommitted(ring, UINT32_MAX);
+    return due;
 }
 
 /* The oldest slot that no reader holds, and what is older: false if there is none. A slot that one reader holds would
@@ -96,9 +98,11 @@ GPSTI_PRIVATE gpst_result gpsti_ring_readers_try_acquire(gpst_ring* ring, gpst_r
     gpst_result result = gpsti_ring_mpmc_claim(ring, out);
     (void)reader;
     while (result == GPST_ERROR_WOULD_BLOCK && drops_old) {
-        gpsti_mutex_lock(&ring->mutex);
+        if (!ring->adapt) /* else counted_acquire has it */
+            gpsti_mutex_lock(&ring->mutex);
         const bool any = gpsti_ring_readers_give_up(ring);
-        gpsti_mutex_unlock(&ring->mutex);
+        if (!ring->adapt)
+            gpsti_mutex_unlock(&ring->mutex);
         result = gpsti_ring_mpmc_claim(ring, out);
         if (!any)
             break;
@@ -143,6 +147,33 @@ GPSTI_PRIVATE gpst_result gpsti_ring_reader_try_take(gpst_ring* ring, gpst_ring_
     gpsti_ring_pass(ring, id, true);
     (void)gpsti_a64_add(&cursor->taken, 1);
     return GPST_OK;
+}
+
+/* ---- the same, counted: of an adaptive ring ------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_ring_readers_counted_acquire(gpst_ring* ring, gpst_ring_reader* reader,
+                                                             gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const uint64_t given_up = gpsti_a64_load_relaxed(&ring->consumer.given_up);
+    const gpst_result result = gpsti_ring_readers_try_acquire(ring, reader, out);
+    const bool gave_up = given_up != gpsti_a64_load_relaxed(&ring->consumer.given_up);
+    gpsti_ring_count_acquire(ring, gave_up ? GPST_ERROR_WOULD_BLOCK : result,
+                             gpsti_ring_used(gpsti_a64_load(&ring->state)));
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
+}
+
+/* A reader that has taken all finds the ring empty only where the others have, too: else it is faster than they are,
+   which more slots would not change. */
+GPSTI_PRIVATE gpst_result gpsti_ring_reader_counted_take(gpst_ring* ring, gpst_ring_reader* reader,
+                                                         gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const gpst_result result = gpsti_ring_reader_try_take(ring, reader, out);
+    const bool all_taken = gpsti_a64_load(&ring->consumer.head) == gpsti_a64_load(&ring->producer.tail);
+    if (result == GPST_OK || all_taken)
+        gpsti_ring_count_take(ring, result);
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_ring_readers_refuse_take(gpst_ring* ring, gpst_ring_reader* reader,
@@ -217,7 +248,8 @@ GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t tim
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: must not be NULL", function);
     gpst_ring* const ring = reader->ring;
     GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    gpst_result result = gpsti_ring_get(ring, gpsti_ring_reader_try_take, reader, &ring->items, timeout_ns, out);
+    const gpsti_ring_try look = ring->adapt ? gpsti_ring_reader_counted_take : gpsti_ring_reader_try_take;
+    gpst_result result = gpsti_ring_get(ring, look, reader, &ring->items, timeout_ns, out);
     if (result != GPST_OK)
         return gpsti_ring_explain(result, function, timeout_ns, "nothing was committed");
     const uint32_t id = (out->id ^ gpsti_ring_reader_role(reader->index)) - 1;
@@ -276,7 +308,7 @@ GPSTI_INTERN gpst_result gpsti_ring_readers_init(gpst_ring* ring) {
         ring->readers[i].ring = ring;
         ring->readers[i].index = i;
     }
-    ring->try_acquire = gpsti_ring_readers_try_acquire;
+    ring->try_acquire = ring->adapt ? gpsti_ring_readers_counted_acquire : gpsti_ring_readers_try_acquire;
     ring->try_take = gpsti_ring_readers_refuse_take;
     return GPST_OK;
 }

@@ -8,7 +8,8 @@
 GPSTI_PRIVATE uint8_t* gpsti_ring_data(const gpst_ring* ring, uint32_t id) {
     if (ring->data)
         return ring->data + id * ring->stride_bytes;
-    return ring->slots ? (uint8_t*)ring->slots[id].data : NULL;
+    uint8_t* const own = ring->slots ? (uint8_t*)ring->slots[id].data : NULL;
+    return own ? own + ((0 - (uintptr_t)own) & (ring->desc.align_bytes - 1)) : NULL;
 }
 
 /* A device may still use a slot whose events nobody has waited for. */
