@@ -16,7 +16,7 @@
 #   make peers-colmap   does pycolmap, where it is installed, take --layout colmap as it lies there?
 #   make bench-jobs     build/jobs/run_job, for bench/jobs.py; BASE=REV: with the gpustage.h of that revision, as
 #                       build/jobs/REV/run_job
-#   make bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu
+#   make bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live bench-gpu
 #                       the programs of bench/README.md, under build/bench/
 #   make amalgamate     gpustage.h from core/, backends/ and kernels/
 #   make install        header, pkg-config file and command under DESTDIR/PREFIX
@@ -45,7 +45,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu all demo demo-run test test-run asan tsan windows windows-test valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
+.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live bench-gpu all demo demo-run test test-run asan tsan windows windows-test valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -158,7 +158,7 @@ BENCHES := $(patsubst bench/%.c,$(BUILD)/bench/%,$(sort $(wildcard bench/*.c)))
 GPU_BENCH_SOURCES := $(sort $(filter-out bench/gpu/live_model.cu,$(wildcard bench/gpu/*.cu)))
 GPU_BENCHES := $(if $(GPU),$(GPU_BENCH_SOURCES:bench/gpu/%.cu=$(BUILD)/bench/gpu_%))
 
-bench-kernels bench-engine bench-readers bench-prefetch bench-live: bench-%: $(BUILD)/bench/%
+bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live: bench-%: $(BUILD)/bench/%
 
 bench-gpu: $(GPU_BENCHES)
 	$(if $(GPU),@:,$(error bench-gpu: say GPU=cuda))

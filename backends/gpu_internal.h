@@ -137,6 +137,7 @@ GPSTI_PRIVATE gpst_result gpsti_gpu_enter(gpsti_device* base, gpsti_fault fault,
     const uint64_t n = gpsti_a64_add(&device->n_calls[fault], 1) + 1;
     if (n != (uint64_t)device->params.fail[fault])
         return GPST_OK;
+    (void)gpsti_a32_add(gpsti_faults_fired(), 1);
     gpsti_a32_store(&device->last_error, GPSTI_GPU_INJECTED);
     return gpsti_fail(fault == GPSTI_FAULT_ALLOC        ? GPST_ERROR_DEVICE_MEMORY
                       : fault == GPSTI_FAULT_HOST_ALLOC ? GPST_ERROR_MEMORY

@@ -410,6 +410,7 @@ GPSTI_PRIVATE void gpsti_gpu_count_launch(gpsti_gpu_device* device) {
     if (device->params.lose_at <= 0 ||
         gpsti_a64_add(&device->n_launches, 1) + 1 != (uint64_t)device->params.lose_at)
         return;
+    (void)gpsti_a32_add(gpsti_faults_fired(), 1);
     gpsti_a32_store(&device->last_error, GPSTI_GPU_INJECTED);
     gpsti_a32_store(&device->lost, 1);
 }

@@ -79,3 +79,8 @@ GPSTI_LINK gpst_result gpsti_params_parse(const char* backend, const gpsti_param
     }
     return GPST_OK;
 }
+
+GPSTI_LINK gpsti_a32* gpsti_faults_fired(void) {
+    static gpsti_a32 fired;
+    return &fired;
+}

@@ -30,4 +30,7 @@ typedef struct gpsti_param {
 GPSTI_LINK gpst_result gpsti_params_parse(const char* backend, const gpsti_param* keys, size_t n_keys,
                                           const char* text, void* params);
 
+/* Faults that were asked for and happened, of all devices of the process. */
+GPSTI_LINK gpsti_a32* gpsti_faults_fired(void);
+
 #endif

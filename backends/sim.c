@@ -20,6 +20,7 @@ GPSTI_INTERN gpst_result gpsti_sim_enter(gpsti_sim_device* device, gpsti_fault c
         return gpsti_sim_fail_lost(device, function);
     if (call == GPSTI_FAULT_NONE || (double)++device->n_calls[call] != device->params.fail[call])
         return GPST_OK;
+    (void)gpsti_a32_add(gpsti_faults_fired(), 1);
     gpsti_a32_store(&device->vendor_error, GPSTI_SIM_VENDOR_INJECTED);
     return gpsti_fail(call == GPSTI_FAULT_ALLOC        ? GPST_ERROR_DEVICE_MEMORY
                       : call == GPSTI_FAULT_HOST_ALLOC ? GPST_ERROR_MEMORY

@@ -116,8 +116,10 @@ GPSTI_PRIVATE void gpsti_sim_note_failure(gpsti_sim_stream* stream, gpst_result 
 /* Under the mutex. Is the device there for this operation? */
 GPSTI_PRIVATE bool gpsti_sim_lives(gpsti_sim_device* device, const gpsti_operation* operation) {
     if (!device->lost && operation->kind == GPSTI_OPERATION_LAUNCH &&
-        (double)++device->n_launches == device->params.lose_at)
+        (double)++device->n_launches == device->params.lose_at) {
         device->lost = true;
+        (void)gpsti_a32_add(gpsti_faults_fired(), 1);
+    }
     return !device->lost;
 }
 

@@ -6,6 +6,11 @@
 #include "test_allocator.h"
 #include "test_files.h"
 
+#if !defined(GPST_TEST_AMALGAM)
+#include "../backends/params_internal.h"
+#endif
+
+#include <dlfcn.h>
 #include <stdlib.h>
 
 #define N_VIEWS 3
@@ -117,6 +122,47 @@ static void add_all_jpegs(run* self, int n) {
         (void)add_jpeg(self, 64 + (uint32_t)i % 9, 40 + (uint32_t)i % 7, chromas[i % 5], NULL);
 }
 
+/* ---- the stand-in for nvJPEG -------------------------------------------------------------------------- */
+
+/* It stays loaded, so that its counters are those of the runs. */
+static void* find_fake(const char* name) {
+    static void* library;
+    library = library ? library : dlopen(GPST_TEST_FAKES "/nvjpeg.so", RTLD_NOW);
+    assert_non_null(library);
+    void* const found = dlsym(library, name);
+    assert_non_null(found);
+    return found;
+}
+
+static void reset_fake(void) {
+    void* const found = find_fake("fake_nvjpeg_reset");
+    void (*call)(void) = NULL;
+    memcpy(&call, &found, sizeof call);
+    call();
+}
+
+static int ask_fake(const char* name) {
+    void* const found = find_fake(name);
+    int (*call)(void) = NULL;
+    memcpy(&call, &found, sizeof call);
+    return call();
+}
+
+/* fail: "FUNCTION:N:STATUS": the N-th call of that function ("*": of any) fails in each run, which is checked. */
+static void use_fake(const char* engines, const char* fail) {
+    setenv("GPUSTAGE_LIBNVJPEG", GPST_TEST_FAKES "/nvjpeg.so", 1);
+    setenv("FAKE_NVJPEG_ENGINES", engines, 1);
+    setenv("FAKE_NVJPEG_FAIL", fail, 1);
+}
+
+static void check_fired(const char* backend, uint32_t n_fired_before) {
+    const char* const fail = getenv("FAKE_NVJPEG_FAIL");
+    if (strstr(backend, "lose_at=") && gpsti_a32_load(gpsti_faults_fired()) == n_fired_before)
+        fail_msg("%s was not reached", backend);
+    if (fail && fail[0] && ask_fake("fake_nvjpeg_fired") != 1)
+        fail_msg("nvJPEG: %s did not fire", fail);
+}
+
 /* ---- runs -------------------------------------------------------------------------------------------- */
 
 static gpst_result next_path(void* user_data, uint64_t index, gpst_input* out) {
@@ -220,6 +266,8 @@ static void go(run* self) {
     gpst_stage_desc stages[8];
     gpst_pipeline_desc desc = GPST_ZERO;
     gpst_pipeline* pipeline = NULL;
+    const uint32_t n_fired_before = gpsti_a32_load(gpsti_faults_fired());
+    reset_fake();
     self->n_ok = self->n_failed = self->n_device = self->n_encoded_device = self->n_notes = 0;
     gpsti_a64_store(&self->encoded_bytes, 0);
     gpsti_a64_store(&self->n_encoded, 0);
@@ -244,6 +292,7 @@ static void go(run* self) {
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     gpst_context_destroy(context);
     assert_int_equal(self->n_ok + self->n_failed, self->n_files);
+    check_fired(self->backend, n_fired_before);
 }
 
 static void check_whole(run* self) {
@@ -251,11 +300,4 @@ static void check_whole(run* self) {
     assert_int_equal(gpsti_a32_load(&self->n_wrong), 0);
 }
 
-/* ---- by the stand-in for nvJPEG ----------------------------------------------------------------------- */
-
-static void use_fake(const char* engines, const char* fail) {
-    setenv("GPUSTAGE_LIBNVJPEG", GPST_TEST_FAKES "/nvjpeg.so", 1);
-    setenv("FAKE_NVJPEG_ENGINES", engines, 1);
-    setenv("FAKE_NVJPEG_FAIL", fail, 1);
-}
 #endif

@@ -10,6 +10,7 @@
 #include "pipeline_backend.h"
 
 #if !defined(GPST_TEST_AMALGAM)
+#include "../backends/params_internal.h"
 #include "../core/pipeline/pipeline_internal.h"
 #endif
 
@@ -41,6 +42,9 @@ typedef struct kit {
     gpst_context* context;
     const char* opener;  /* the function that called kit_open */
     const char* backend; /* what serves it: "cpu", "sim", "cuda" or "hip" */
+    char fault[100];     /* with what faults: "fail_...", "lose_at"; kit_close fails where none has fired, */
+    bool wants_none;     /* or where one has: it lies behind the last call that should be made */
+    uint32_t n_fired_before;
     char dir[64];
     uint32_t n_threads_before;
     uint64_t n_items;
@@ -398,6 +402,9 @@ GPSTI_PRIVATE void kit_make_context(kit* self, const gpst_context_desc* changes)
     desc.backend = kit_backend(self->opener, changes->backend, room, sizeof room);
     desc.allocator = test_memory_hooks(&self->memory);
     desc.logger = kit_log_hooks(self);
+    self->n_fired_before = gpsti_a32_load(gpsti_faults_fired());
+    const bool has_fault = strstr(desc.backend, "fail_") || strstr(desc.backend, "lose_at=");
+    snprintf(self->fault, sizeof self->fault, "%s", has_fault ? desc.backend : "");
     assert_int_equal(gpst_context_create(&desc, &self->context), GPST_OK);
     gpst_context_query_info(self->context, &info);
     assert_string_equal(self->context->system_root, "");
@@ -456,8 +463,31 @@ GPSTI_PRIVATE void kit_cancel_soon(void* argument) {
     gpst_pipeline_cancel(self->pipeline);
 }
 
-/* Nothing is left: no bytes, no thread, no temporary file; and no callback had anything to say. */
+/* Of kits that are closed between these two calls, how many had a fault that fired: where some need not reach theirs,
+   the test says how many must. */
+static bool kit_counts_faults;
+static uint32_t kit_n_fired;
+
+GPSTI_PRIVATE void kit_count_faults(void) {
+    kit_counts_faults = true;
+    kit_n_fired = 0;
+}
+
+GPSTI_PRIVATE uint32_t kit_counted_faults(void) {
+    kit_counts_faults = false;
+    return kit_n_fired;
+}
+
+GPSTI_PRIVATE void kit_check_fired(const kit* self) {
+    const bool fired = gpsti_a32_load(gpsti_faults_fired()) != self->n_fired_before;
+    kit_n_fired += fired;
+    if (self->fault[0] && !kit_counts_faults && fired == self->wants_none)
+        fail_msg("%s: %s: %s", self->opener, self->fault, fired ? "was reached" : "was not reached: nothing failed");
+}
+
+/* Nothing is left: no bytes, no thread, no temporary file; no callback had anything to say; and faults fired. */
 GPSTI_PRIVATE void kit_close(kit* self) {
+    kit_check_fired(self);
     gpst_context_destroy(self->context);
     if (gpsti_a32_load(&self->broken) != 0)
         fail_msg("%s:%d: in a callback: %s", self->written[1], self->written_line, self->written[0]);

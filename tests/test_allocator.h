@@ -13,10 +13,16 @@ typedef struct test_memory {
     gpsti_a64 fail_at; /* the n-th call, from 1, returns NULL; 0 = none does */
 } test_memory;
 
+/* Of the process: calls that were refused, and the latest that a test asked for. */
+static gpsti_a64 test_n_refused;
+static uint64_t test_refuse_n, test_refuse_before;
+
 static inline void* test_memory_alloc(void* user_data, size_t bytes, size_t align_bytes) {
     test_memory* memory = (test_memory*)user_data;
-    if (gpsti_a64_add(&memory->calls, 1) + 1 == gpsti_a64_load(&memory->fail_at))
+    if (gpsti_a64_add(&memory->calls, 1) + 1 == gpsti_a64_load(&memory->fail_at)) {
+        (void)gpsti_a64_add(&test_n_refused, 1);
         return NULL;
+    }
     if (gpsti_a64_load(&memory->sleep_ns) > 0)
         gpsti_sleep_ns((int64_t)gpsti_a64_load(&memory->sleep_ns));
     void* ptr = gpsti_aligned_alloc(bytes, align_bytes);
@@ -45,8 +51,13 @@ static inline gpst_allocator test_memory_hooks(test_memory* memory) {
     return hooks;
 }
 
-/* The n-th call from now on returns NULL. */
+/* The n-th call from now on returns NULL. Whoever tries one call after the other ends where one was not reached. */
 static inline void test_memory_refuse(test_memory* memory, uint64_t n) {
+    const bool missed = test_refuse_n > 0 && gpsti_a64_load(&test_n_refused) == test_refuse_before;
+    if (missed && n > test_refuse_n)
+        fail_msg("allocation %llu was never asked for: nothing failed", (unsigned long long)test_refuse_n);
+    test_refuse_n = n;
+    test_refuse_before = gpsti_a64_load(&test_n_refused);
     gpsti_a64_store(&memory->fail_at, gpsti_a64_load(&memory->calls) + n);
 }
 

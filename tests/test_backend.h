@@ -525,7 +525,7 @@ static void contract_survives_every_allocation_failure(void** state) {
         test_memory memory;
         gpsti_host host;
         const gpst_allocator hooks = test_memory_hooks(&memory);
-        gpsti_a64_store(&memory.fail_at, n);
+        test_memory_refuse(&memory, n);
         gpsti_host_init(&host, &hooks, NULL);
         gpst_clear_reason();
         result = test_use_everything(test_subject()->i, test_subject()->params, &host);

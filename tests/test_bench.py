@@ -19,7 +19,7 @@ def run(name, *arguments, **around):
 
 class Bench(unittest.TestCase):
     def test_usage(self):
-        for name in ("kernels", "engine", "readers", "prefetch"):
+        for name in ("kernels", "engine", "readers", "prefetch", "ring"):
             for wrong in (["--rounds", "0"], ["--rounds"], ["--rounds", "3x"], ["now"]):
                 done = run(name, *wrong)
                 self.assertEqual((done.returncode, done.stdout), (1, ""))
@@ -46,6 +46,15 @@ class Bench(unittest.TestCase):
         done = run("readers", "--rounds", "1", TMPDIR="/nowhere")
         self.assertEqual(done.returncode, 1)
         self.assertIn("files cannot be made", done.stderr)
+
+    def test_ring(self):
+        for more in ([], ["--spsc"]):
+            done = run("ring", "--rounds", "1", "--seconds", "0.1", "--burst", "8", *more)
+            self.assertEqual(done.returncode, 0, done)
+            rows = re.findall(r"(?m)^(\S.*\S) +(\d+) items/s \(.*\), depth at the end (\d+) ", done.stdout)
+            self.assertEqual([row[0] for row in rows], ["depth 2", "depth of a burst", "adaptive, from 2"])
+            self.assertTrue(all(int(row[1]) > 0 for row in rows))
+            self.assertEqual([row[2] for row in rows[:2]], ["2", "8"])
 
     def test_prefetch(self):
         done = run("prefetch", "--rounds", "1", "--frames", "12")
@@ -99,7 +108,7 @@ class Bench(unittest.TestCase):
 
 if __name__ == "__main__":
     if not os.path.exists(os.path.join(PROGRAMS, "engine")):
-        print("no %s: make bench-kernels bench-engine bench-readers bench-prefetch bench-live" % PROGRAMS)
+        print("no %s: make bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live" % PROGRAMS)
         sys.exit(77)
     if os.environ.get("GPST_SANITIZE"):
         print("instrumented code is not measured")

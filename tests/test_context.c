@@ -226,7 +226,7 @@ static void test_faults_of(const char* backend) {
     for (fail_at = 1; GPST_FAILED(result); fail_at++) {
         test_begin(&t);
         t.desc.backend = backend;
-        gpsti_a64_store(&t.memory.fail_at, fail_at);
+        test_memory_refuse(&t.memory, fail_at);
         gpst_clear_reason();
         result = gpst_context_create(&t.desc, &t.context);
         assert_true(result == GPST_OK || result == GPST_ERROR_MEMORY);

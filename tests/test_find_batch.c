@@ -22,7 +22,8 @@ static gpst_result modelled_batch(void* user_data, uint32_t n_items) {
     return GPST_OK;
 }
 
-static gpst_result find(modelled* model, uint32_t most, int64_t most_ns, gpst_batch_report* out) {
+static gpst_result find_within(modelled* model, uint32_t most, int64_t most_ns, double tolerance,
+                               gpst_batch_report* out) {
     gpsti_find_batch self;
     memset(&self, 0, sizeof self);
     memset(out, 0, sizeof *out);
@@ -31,10 +32,14 @@ static gpst_result find(modelled* model, uint32_t most, int64_t most_ns, gpst_ba
     self.desc.most = most;
     self.desc.try_ns = 20 * GPST_MS;
     self.desc.most_ns = most_ns;
-    self.desc.tolerance = 0.03;
+    self.desc.tolerance = tolerance;
     self.now_ns = modelled_now;
     self.clock = model;
     return gpsti_find_batch_run(&self, out);
+}
+
+static gpst_result find(modelled* model, uint32_t most, int64_t most_ns, gpst_batch_report* out) {
+    return find_within(model, most, most_ns, 0.03, out);
 }
 
 static modelled model_of(int64_t fixed_ns, int64_t item_ns) {
@@ -61,6 +66,37 @@ static void test_the_best_size(void** state) {
     model.full = 24;
     assert_int_equal(find(&model, 64, 0, &report), GPST_OK);
     assert_true(report.best >= 20 && report.best <= 26);
+}
+
+/* 4 ms and 1.2 an item: 64 at once have 792 a second, 56 784, 48 779, 32 755, 16 690, 8 588. */
+static void test_as_good_and_smaller(void** state) {
+    static const struct {
+        double tolerance;
+        uint32_t best;
+    } rows[] = {{0.0, 64}, {0.011, 56}, {0.017, 48}, {0.04, 48}, {0.05, 32}, {0.12, 32}, {0.13, 16}, {0.26, 8}};
+    gpst_batch_report report;
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        modelled model = model_of(4 * GPST_MS, 1200000);
+        assert_int_equal(find_within(&model, 64, 0, rows[i].tolerance, &report), GPST_OK);
+        if (report.best != rows[i].best)
+            fail_msg("tolerance %.3f: %u", rows[i].tolerance, report.best);
+        assert_int_equal(report.n_rows, 9); /* the powers of two, 48 and 56 */
+    }
+    modelled model = model_of(0, GPST_MS); /* all alike: the smallest, beside which there is nothing to look at */
+    assert_int_equal(find_within(&model, 64, 0, 0.0, &report), GPST_OK);
+    assert_int_equal(report.best, 1);
+    assert_int_equal(report.n_rows, 7);
+    gpst_find_batch_desc desc; /* on a real clock, too: so wide that all are alike */
+    memset(&desc, 0, sizeof desc);
+    model = model_of(1, 1);
+    desc.func = modelled_batch;
+    desc.user_data = &model;
+    desc.most = 4;
+    desc.try_ns = 1;
+    desc.tolerance = 0.9999999;
+    assert_int_equal(gpst_find_batch(&desc, &report), GPST_OK);
+    assert_int_equal(report.best, 1);
 }
 
 /* Too large is no failure: the best of those below, and it is looked for up to there. */
@@ -121,6 +157,7 @@ static void test_by_the_real_clock(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_best_size),
+        cmocka_unit_test(test_as_good_and_smaller),
         cmocka_unit_test(test_sizes_that_fail),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_by_the_real_clock),

@@ -191,6 +191,7 @@ static void test_no_memory(void** state) {
     test_memory memory;
     const gpst_allocator hooks = test_memory_hooks(&memory);
     (void)state;
+    uint32_t n_refused = 0;
     for (uint64_t n = 1;; n++) {
         reset();
         test_memory_refuse(&memory, n);
@@ -199,7 +200,9 @@ static void test_no_memory(void** state) {
             break;
         expect(GPST_ERROR_MEMORY, result);
         assert_int_equal(fake->n_live, 0);
+        n_refused++;
     }
+    assert_true(n_refused > 0);
     test_memory_check(&memory);
 }
 

@@ -290,7 +290,7 @@ static void test_every_call_fails_once(void** state) {
     }
     for (int k = 0; k < 3; k++) {
         static const char* const calls[] = {"nvjpegDecodeBatched:1:3", "nvjpegEncodeImage:5:6",
-                                            "nvjpegEncoderRetrieveBitstream:3:6"};
+                                            "nvjpegEncodeRetrieveBitstream:3:6"};
         use_fake("3", calls[k]);
         go(&self);
         check_whole(&self);

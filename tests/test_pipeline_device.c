@@ -347,20 +347,16 @@ static void test_trouble_costs_no_item(void** state) {
     (void)state;
     for (size_t t = 0; t < sizeof troubles / sizeof troubles[0]; t++) {
         for (int m = 0; m < 2; m++) {
+            if (m && strstr(troubles[t].backend, "fail_notify")) /* a plain loop asks for none, */
+                continue;
+            if (m && strstr(troubles[t].backend, "fail_alloc=7")) /* nor for a seventh */
+                continue;
             kit* const self = kit_open(troubles[t].backend, 2);
             gpst_pipeline_desc desc = kit_standard(self, 20);
             gpst_stats stats;
             self->sink_ns = 100000;
             desc.n_slots = 2;
             desc.mode = m ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_ENGINE;
-            if (m && strstr(troubles[t].backend, "fail_notify")) { /* a plain loop asks for none */
-                kit_close(self);
-                continue;
-            }
-            if (m && strstr(troubles[t].backend, "fail_alloc=7")) { /* nor for a seventh */
-                kit_close(self);
-                continue;
-            }
             if (kit_run(self, &desc, &stats) != GPST_OK)
                 fail_msg("%s: %s: %s", troubles[t].backend, self->failed_stage, self->failed_reason);
             assert_int_equal(self->n_ok, 20);

@@ -763,8 +763,10 @@ static void test_heard_of_once(void** state) {
     const uint64_t first = seed ? strtoull(seed, NULL, 10) : 1, n = wanted ? strtoull(wanted, NULL, 10) : 150;
     static const char* const backends[] = {"cpu", "sim", "cpu", "sim:fail_launch=9", "sim:lose_at=15", "sim:fail_copy=5"};
     (void)state;
+    kit_count_faults();
     for (uint64_t k = 0; k < n; k++)
         random_run(backends[(first + k) % 6], first + k);
+    assert_true(kit_counted_faults() >= n / 10); /* half of the runs have one; some are cancelled before it */
 }
 
 int main(void) {

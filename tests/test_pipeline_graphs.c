@@ -155,13 +155,18 @@ static void test_every_fault(void** state) {
     char backend[64];
     (void)state;
     make_wanted();
-    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++)
-        for (unsigned n = 1; n <= 40; n++) {
+    for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) {
+        unsigned n = 0;
+        do {
+            n++;
+            kit_count_faults();
             snprintf(backend, sizeof backend, "sim:launch_us=0,%s=%u", faults[f], n);
             assert_int_equal(run_chain(backend, GPST_GRAPHS_ALWAYS, GPST_RUN_ENGINE, &stats), GPST_OK);
             if (memcmp(masks, wanted, sizeof wanted) != 0)
                 fail_msg("%s: other bytes", backend);
-        }
+        } while (kit_counted_faults() > 0 && n < 40);
+        assert_true(n > 1);
+    }
 }
 
 static void test_a_failed_capture_is_said(void** state) {

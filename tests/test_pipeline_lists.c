@@ -293,7 +293,7 @@ static void test_the_bits_are_those_of_a_list_up_front(void** state) {
 /* What the device does not do is computed on the CPU, its list fetched or computed again, too. */
 static void test_in_trouble(void** state) {
     (void)state;
-    static const char* const backends[] = {"sim:fail_launch=3", "sim:fail_copy=4", "sim:fail_notify=2", "sim:lose_at=30",
+    static const char* const backends[] = {"sim:fail_launch=3", "sim:fail_copy=4", "sim:fail_notify=2", "sim:lose_at=5",
                                            "sim:fail_alloc=2"};
     for (uint32_t m = 0; m < 3; m++)
         for (uint32_t b = 0; b < 5; b++)

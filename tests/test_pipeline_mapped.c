@@ -86,6 +86,7 @@ static kit* open_in_place(const char* backend, uint32_t n_workers) {
     if (self->context->device_info.reaches_host)
         return self;
     printf("  %s does not reach host memory\n", self->backend);
+    self->wants_none = true;
     kit_close(self);
     return NULL;
 }
@@ -101,6 +102,7 @@ static void test_small_items_are_not_copied(void** state) {
                 skip();
             gpst_pipeline_desc desc = lone_desc(self, 12, true);
             gpst_stats stats;
+            self->wants_none = true;
             desc.mode = (gpst_run_mode)mode;
             desc.batch = batch;
             assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
@@ -154,6 +156,7 @@ static void test_items_in_place_record_two_events(void** state) {
         gpst_pipeline_desc desc = lone_desc(self, 12, true);
         gpst_stats stats;
         self->fail_every = 3; /* nothing fails: see is_large */
+        self->wants_none = past;
         desc.mode = GPST_RUN_PLAIN_SERIAL;
         assert_int_equal(kit_run(self, &desc, &stats), GPST_OK);
         assert_int_equal(stats.device_fallbacks, 1 - past);

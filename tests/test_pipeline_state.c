@@ -119,7 +119,7 @@ static void test_each_camera_has_its_mean(void** state) {
 /* A device in trouble: the mean begins anew on the CPU, no item is lost, and nothing leaks. */
 static void test_a_device_in_trouble(void** state) {
     (void)state;
-    static const char* const faults[] = {"sim:fail_launch=9", "sim:lose_at=60", "sim:memory_mb=1"};
+    static const char* const faults[] = {"sim:fail_launch=9", "sim:lose_at=30", "sim:memory_mb=1"};
     for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++)
         run_smoothing(faults[f], GPST_RUN_ENGINE, true);
 }
@@ -206,6 +206,82 @@ static void test_a_state_is_in_order_when_the_device_is_lost(void** state) {
         lose_device_at(lose_at);
 }
 
+/* ---- where a mean begins anew, item by item --------------------------------------------------------- */
+
+enum { GAP = 30 };
+
+static gpst_result fail_gap(void* user_data, gpst_task* task) {
+    return task->item->timestamp_ns > 0 && task->item->timestamp_ns <= *(const int64_t*)user_data ? GPST_ERROR_FORMAT
+                                                                                                 : GPST_OK;
+}
+
+/* One frame after the other, each of one grey; a HOST stage in front fails the first n_failing behind item 0. */
+static void run_greys(const char* opener, const char* backend, int64_t n_failing, uint32_t n_items) {
+    smoothing* const self = &the_smoothing;
+    gpst_context_desc context = GPST_ZERO;
+    gpst_stage_desc stages[2];
+    gpst_pipeline_desc desc = GPST_ZERO;
+    memset(self, 0, sizeof *self);
+    self->kit = kit_open_in(opener, backend, 1);
+    context.backend = backend;
+    context.require_backend = true;
+    context.n_workers = 1;
+    kit_reopen(self->kit, &context);
+    self->mask.kind = GPST_MASK_TIME;
+    self->mask.cut = 2.0f; /* never */
+    self->mask.change = 1.0f;
+    gpst_stage_host(&stages[0], GPST_SET(0), 0, fail_gap, &n_failing);
+    gpst_stage_mask(&stages[1], 0, 1, &self->mask);
+    desc.stages = stages;
+    desc.n_stages = 2;
+    desc.n_slots = 1;
+    desc.n_results = 1;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    desc.sink = keep_result;
+    desc.sink_user_data = self;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, &desc, &self->pipeline), GPST_OK);
+    self->kit->pipeline = self->pipeline;
+    for (uint32_t k = 0; k < n_items; k++) {
+        gpst_input input = GPST_ZERO;
+        memset(self->frames[k], (int)(40 + 3 * k), sizeof self->frames[k]);
+        input.frame = mask_of(self->frames[k]);
+        input.timestamp_ns = k;
+        assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
+    }
+    gpst_pipeline_close(self->pipeline);
+    assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+    assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+    kit_close(self->kit);
+}
+
+static bool began_anew(uint32_t k) { return the_smoothing.got[k][0] == the_smoothing.frames[k][0]; }
+
+/* A camera that missed more than 30 items has another picture before it. */
+static void test_a_gap_begins_anew(void** state) {
+    static const char* const backends[] = {"cpu", "sim"};
+    (void)state;
+    for (int b = 0; b < 2; b++)
+        for (uint32_t n_failing = GAP - 1; n_failing <= GAP + 1; n_failing++) {
+            run_greys(__func__, backends[b], n_failing, n_failing + 3);
+            assert_int_equal(the_smoothing.ends[n_failing], GPST_ERROR_FORMAT);
+            assert_int_equal(the_smoothing.ends[n_failing + 1], GPST_OK);
+            assert_int_equal(began_anew(n_failing + 1), n_failing > GAP);
+            assert_false(began_anew(n_failing + 2));
+        }
+}
+
+/* An item that the device fails for may have changed the mean already: nobody goes on with it. Each frame goes up, and
+   down again: the down of item 3 fails. */
+static void test_a_failed_item_leaves_no_mean(void** state) {
+    (void)state;
+    run_greys(__func__, "sim:fail_copy=8", 0, 6);
+    for (uint32_t k = 0; k < 6; k++) {
+        assert_int_equal(the_smoothing.ends[k], k == 3 ? GPST_ERROR_DEVICE : GPST_OK);
+        if (k != 3)
+            assert_int_equal(began_anew(k), k == 0 || k == 4);
+    }
+}
+
 /* More than one picture an item has no mean over time. */
 static gpst_result make_two(void* user_data, gpst_task* task) {
     const gpst_image shape = kit_shape(SIDE, SIDE);
@@ -255,6 +331,8 @@ int main(void) {
         cmocka_unit_test(test_each_camera_has_its_mean),
         cmocka_unit_test(test_a_device_in_trouble),
         cmocka_unit_test(test_a_state_is_in_order_when_the_device_is_lost),
+        cmocka_unit_test(test_a_gap_begins_anew),
+        cmocka_unit_test(test_a_failed_item_leaves_no_mean),
         cmocka_unit_test(test_two_pictures_are_refused),
     };
     return cmocka_run_group_tests_name("pipeline_state", tests, NULL, NULL);

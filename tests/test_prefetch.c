@@ -398,7 +398,8 @@ static void every_allocation_may_fail(void** state) {
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_prefetch_desc desc = test_prefetch_desc();
     (void)state;
-    for (uint64_t n = 1; n < 90; n++) {
+    bool refused = true;
+    for (uint64_t n = 1; refused && n < 90; n++) {
         gpst_context* context = NULL;
         gpst_prefetch* prefetch = NULL;
         context_desc.n_workers = 1;
@@ -413,6 +414,8 @@ static void every_allocation_may_fail(void** state) {
             assert_true(result == GPST_OK || result == GPST_ERROR_MEMORY);
             gpst_prefetch_release(prefetch, frame);
         }
+        refused = test_memory_refused(&memory);
+        test_memory_relent(&memory);
         gpst_prefetch_destroy(prefetch);
         gpst_context_destroy(context);
         test_memory_check(&memory);

@@ -305,7 +305,7 @@ static void faults(void** state) {
     gpst_calibration_desc desc = GPST_ZERO;
     gpst_calibration* calibration = (gpst_calibration*)&desc;
     (void)state;
-    gpsti_a64_store(&memory.fail_at, 1);
+    test_memory_refuse(&memory, 1);
     assert_int_equal(gpst_calibration_create_versioned(GPST_VERSION, sizeof desc, &desc, &hooks, &calibration),
                      GPST_ERROR_MEMORY);
     assert_null(calibration);

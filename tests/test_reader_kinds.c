@@ -293,8 +293,10 @@ static void no_descriptor_is_left_open(void** state) {
                 continue;
             test_kernel.fail_from = fail_from;
             test_kernel.code = EIO;
+            test_kernel.at_most = 16384;
             test_read_init(&t, path);
             test_read_kind(reader, &t);
+            assert_true(gpsti_a32_load(&test_kernel.calls) >= fail_from); /* it fired */
             test_read_term(&t);
             gpst_reader_destroy(reader);
         }

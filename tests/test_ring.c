@@ -158,7 +158,7 @@ static void test_misuse(void** state) {
         gpst_ring_commit(t.ring, &slot);
         gpst_ring_commit(t.ring, &slot); /* twice */
         assert_int_equal(gpsti_a32_load(&t.log.n_errors), 5);
-        assert_non_null(strstr(t.log.last, "gpst_ring_commit: slot.id=0"));
+        assert_non_null(strstr(t.log.last, "gpst_ring_commit: slot.id=0, loan=0"));
         assert_int_equal(gpst_ring_take(t.ring, 0, &slot), GPST_OK);
         gpst_ring_commit(t.ring, &slot); /* a consumer's */
         gpst_ring_abandon(t.ring, &slot);
@@ -171,6 +171,91 @@ static void test_misuse(void** state) {
         gpst_ring_release(t.ring, NULL);
         assert_int_equal(gpsti_a32_load(&t.log.n_errors), 7);
         gpsti_a32_store(&t.log.n_errors, 0);
+        test_close(&t);
+    }
+}
+
+/* Every slot can be had, once. */
+static void test_all_slots_are_there(test_ring* t) {
+    gpst_ring_slot slots[8], none;
+    const uint32_t n = test_info(t->ring).max_slots;
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(gpst_ring_acquire(t->ring, 0, &slots[i]), GPST_OK);
+    assert_int_equal(gpst_ring_acquire(t->ring, 0, &none), GPST_ERROR_WOULD_BLOCK);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            assert_true(slots[i].data != slots[j].data);
+    for (uint32_t i = 0; i < n; i++)
+        gpst_ring_abandon(t->ring, &slots[i]);
+}
+
+/* A copy of a slot that went on is none, whoever has the slot now. */
+static void test_copies(void** state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        test_ring t;
+        gpst_ring_slot slot, copy, taken, taken_copy;
+        test_open(&t, test_sharings[k], GPST_RING_BLOCK, 3);
+        for (int turn = 0; turn < 5; turn++) {
+            assert_int_equal(gpst_ring_acquire(t.ring, 0, &slot), GPST_OK);
+            copy = slot;
+            gpst_ring_commit(t.ring, &slot);
+            assert_true(!slot.data && !slot.id && !slot.loan);
+            for (int i = 0; i < 4; i++) { /* committed; taken; free; somebody else's */
+                gpst_ring_slot again = copy;
+                gpst_ring_commit(t.ring, &again);
+                gpst_ring_abandon(t.ring, &again);
+                assert_true(again.data == copy.data && again.loan == copy.loan);
+                assert_int_equal(gpst_ring_commit_on(t.ring, &again, NULL), GPST_ERROR_ARGUMENT);
+                test_reason_has("gpst_ring_commit_on: slot.id=", "not held by the caller");
+                assert_int_equal(gpst_ring_slot_wait(t.ring, &again, 0), GPST_ERROR_ARGUMENT);
+                assert_int_equal(gpsti_a32_exchange(&t.log.n_errors, 0), 2);
+                assert_int_equal(test_info(t.ring).committed, turn + 1);
+                if (i == 0) {
+                    assert_int_equal(gpst_ring_take(t.ring, 0, &taken), GPST_OK);
+                    taken_copy = taken;
+                }
+                if (i >= 1) {
+                    gpst_ring_release(t.ring, i == 1 ? &taken : &taken_copy);
+                    assert_int_equal(gpst_ring_release_on(t.ring, &taken_copy, NULL), GPST_ERROR_ARGUMENT);
+                    assert_int_equal(gpsti_a32_exchange(&t.log.n_errors, 0), i > 1);
+                }
+                if (i == 2)
+                    assert_int_equal(gpst_ring_acquire(t.ring, 0, &slot), GPST_OK);
+            }
+            gpst_ring_abandon(t.ring, &slot);
+            assert_int_equal(test_info(t.ring).taken, turn + 1);
+            test_all_slots_are_there(&t);
+        }
+        assert_int_equal(test_info(t.ring).abandoned, 5 * 4);
+        test_close(&t);
+    }
+}
+
+/* The struct may lie where whoever has the slot next may write: here in the slot, which AddressSanitizer watches. */
+static void test_struct_in_slot(void** state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        test_ring t;
+        gpst_ring_slot slot;
+        test_begin(&t);
+        t.desc.max_slots = 2;
+        t.desc.slot_bytes = sizeof slot;
+        t.desc.sharing = test_sharings[k];
+        assert_int_equal(gpst_ring_create(t.context, &t.desc, &t.ring), GPST_OK);
+        for (int i = 0; i < 4; i++) {
+            assert_int_equal(gpst_ring_acquire(t.ring, 0, &slot), GPST_OK);
+            memcpy(slot.data, &slot, sizeof slot);
+            if (i % 2) {
+                gpst_ring_abandon(t.ring, (gpst_ring_slot*)slot.data);
+                continue;
+            }
+            gpst_ring_commit(t.ring, (gpst_ring_slot*)slot.data);
+            assert_int_equal(gpst_ring_take(t.ring, 0, &slot), GPST_OK);
+            memcpy(slot.data, &slot, sizeof slot);
+            gpst_ring_release(t.ring, (gpst_ring_slot*)slot.data);
+        }
+        test_all_slots_are_there(&t);
         test_close(&t);
     }
 }
@@ -210,9 +295,10 @@ static void test_arguments(void** state) {
     desc.policy = (gpst_ring_policy)4;
     test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=4");
     desc.policy = GPST_RING_DROP_OLDEST;
-    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "GPST_RING_MPMC");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=DROP_OLDEST: takes slots back from the consumer's side");
     desc.policy = GPST_RING_LATEST_ONLY;
-    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "GPST_RING_MPMC");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "policy=LATEST_ONLY: takes slots back from the consumer's side");
+    test_refused(&t, desc, GPST_ERROR_ARGUMENT, "use desc.sharing=GPST_RING_MPMC");
     desc.policy = GPST_RING_BLOCK;
     desc.slot_bytes = SIZE_MAX / 2;
     test_refused(&t, desc, GPST_ERROR_OVERFLOW, "slot_bytes=");
@@ -435,6 +521,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_slots),           cmocka_unit_test(test_depth),
         cmocka_unit_test(test_hot_slots),       cmocka_unit_test(test_misuse),
+        cmocka_unit_test(test_copies),          cmocka_unit_test(test_struct_in_slot),
         cmocka_unit_test(test_arguments),       cmocka_unit_test(test_drop_newest),
         cmocka_unit_test(test_drop_oldest),     cmocka_unit_test(test_latest_only),
         cmocka_unit_test(test_close_and_drain), cmocka_unit_test(test_timeouts),

@@ -69,12 +69,11 @@ static inline void test_decide(gpst_ring* ring, test_evidence evidence) {
     policy->n_starved = 5;
     policy->idle_patience = 1;
     policy->rest = policy->trial_from = 0;
-    policy->barred_rate = 0.0;
     if (evidence == TEST_IN_VAIN && policy->depth > policy->min_depth) {
         policy->n_trial = 5;
+        policy->n_doublings = 4; /* it is the last of the trial */
         policy->trial_from = policy->depth / 2 > policy->min_depth ? policy->depth / 2 : policy->min_depth;
-        policy->loss_before = -1.0;
-        policy->last_loss = 0.0;
+        policy->loss_before = 0.0;
     }
     gpsti_mutex_unlock(&ring->mutex);
     gpsti_ring_evaluate(ring, &interval);

@@ -183,10 +183,10 @@ static void test_live(void** state) {
         test_ring t;
         gpst_ring_slot slot;
         test_open_adaptive(&t, test_sharings[k], GPST_RING_BLOCK, 8);
-        test_live_bursts(t.ring);
-        assert_int_equal(test_info(t.ring).depth, 2);
-        test_live_bursts(t.ring);
-        assert_int_equal(test_info(t.ring).depth, 4);
+        for (int i = 1; i <= GPSTI_RING_DEPTH_PATIENCE; i++) {
+            test_live_bursts(t.ring);
+            assert_int_equal(test_info(t.ring).depth, i < GPSTI_RING_DEPTH_PATIENCE ? 2 : 4);
+        }
         assert_non_null(strstr(test_last(t.ring).reason, "bursts: full "));
         for (int i = 0; i < 63; i++) { /* neither so many commits, */
             assert_int_equal(gpst_ring_acquire(t.ring, 0, &slot), GPST_OK);

@@ -76,50 +76,62 @@ static void test_one_side_waits(void** state) {
     assert_int_equal(t.n_lines, 0);
 }
 
+/* So many times the same, of which the last changes the depth. */
+static void test_show_all(test_policy* t, uint64_t full, uint64_t empty, uint32_t n, uint32_t depth) {
+    const uint32_t before = t->policy.depth;
+    for (uint32_t i = 1; i < n; i++)
+        assert_int_equal(test_show(t, full, empty, before), before);
+    assert_int_equal(test_show(t, full, empty, before), depth);
+}
+
 static void test_bursts_deepen(void** state) {
     test_policy t;
     (void)state;
     test_begin(&t, 2, 64, 4);
-    assert_int_equal(test_show(&t, 300, 200, 4), 4); /* one interval may be a change of phase */
-    assert_int_equal(test_show(&t, 300, 0, 4), 4);
-    assert_int_equal(test_show(&t, 300, 200, 4), 4);
+    test_show_all(&t, 300, 200, 2, 4); /* may be a change of phase */
+    test_show_all(&t, 300, 0, 1, 4);
+    test_show_all(&t, 300, 200, 2, 4);
     assert_int_equal(test_show(&t, 200, 300, 4), 8);
     assert_string_equal(t.reason, "bursts: full 20.0 % and empty 30.0 % of the time");
-    assert_int_equal(test_show(&t, 300, 120, 8), 8);
-    assert_int_equal(test_show(&t, 300, 120, 8), 16); /* 12 % after 20 %: it helped, and more may help more */
-    assert_int_equal(test_show(&t, 300, 10, 16), 16);
-    for (int i = 0; i < 100; i++)
-        assert_int_equal(test_show(&t, 300, 10, 16), 16);
+    test_show_all(&t, 300, 120, 3, 16); /* 12 % after 20 %: it helped, and more may help more */
+    test_show_all(&t, 300, 10, 100, 16);
+    assert_int_equal(t.n_changes, 2);
+    /* The worst of three counts, against the best one before: 16 hardly helps, 32 does. */
+    test_begin(&t, 2, 64, 8);
+    test_show_all(&t, 300, 220, 2, 8);
+    test_show_all(&t, 300, 200, 1, 16);
+    test_show_all(&t, 300, 100, 2, 16);
+    test_show_all(&t, 300, 181, 1, 32);
+    assert_string_equal(t.reason, "trial: both sides wait 18.1 % of the time, before 20.0 %");
+    test_show_all(&t, 300, 179, 2, 32);
+    test_show_all(&t, 300, 15, 100, 32);
     assert_int_equal(t.n_changes, 2);
 }
 
+/* A trial doubles up to four times, and is taken back as a whole if none of them helps; then it rests, twice as long
+   after each one, 512 intervals at most. */
 static void test_in_vain(void** state) {
     test_policy t;
     (void)state;
-    test_begin(&t, 2, 64, 4);
-    (void)test_show(&t, 300, 200, 4);
-    assert_int_equal(test_show(&t, 300, 200, 4), 8);
-    assert_int_equal(test_show(&t, 300, 199, 8), 8);
-    assert_int_equal(test_show(&t, 300, 197, 8), 4);
-    assert_string_equal(t.reason, "taken back: both sides wait 19.8 % of the time, before 20.0 %");
-    for (int i = 0; i < 1000; i++) /* the rate stays: never again */
-        assert_int_equal(test_show(&t, 300, 200, 4), 4);
-    gpsti_ring_interval faster = test_interval(300, 200, 4);
-    faster.n_commits = 119;
-    for (int i = 0; i < 1000; i++)
-        assert_int_equal(test_judge(&t, &faster), 4);
-    faster.n_commits = 121;
-    assert_int_equal(test_judge(&t, &faster), 4); /* once may be chance */
-    assert_int_equal(test_show(&t, 300, 200, 4), 4);
-    assert_int_equal(test_judge(&t, &faster), 4);
-    assert_int_equal(test_judge(&t, &faster), 8);
-    /* In vain again: now it rests for 16 intervals, even if the rate changes at once. */
-    faster.n_commits = 150;
-    (void)test_judge(&t, &faster);
-    assert_int_equal(test_judge(&t, &faster), 4);
-    for (int i = 0; i < 15; i++)
-        assert_int_equal(test_show(&t, 300, 200, 4), 4);
-    assert_int_equal(test_show(&t, 300, 200, 4), 8);
+    test_begin(&t, 2, 1000, 4);
+    test_show_all(&t, 300, 200, 2, 4);
+    for (uint32_t rest = 8, trial = 0; trial < 10; trial++) {
+        test_show_all(&t, 300, 200, 1, 8);
+        for (uint32_t depth = 16; depth <= 64; depth *= 2)
+            test_show_all(&t, 300, 196, 3, depth);
+        test_show_all(&t, 300, 196, 3, 4);
+        assert_string_equal(t.reason, "taken back: both sides wait 19.6 % of the time, before 20.0 %");
+        test_show_all(&t, 300, 200, rest - 1, 4);
+        rest = rest < 512 ? 2 * rest : 512;
+    }
+    /* A trial that helps ends the long rests. */
+    test_show_all(&t, 300, 200, 1, 8);
+    test_show_all(&t, 300, 200, 3, 16);
+    test_show_all(&t, 300, 150, 3, 32); /* 16 stay: the next trial */
+    for (uint32_t depth = 64; depth <= 256; depth *= 2)
+        test_show_all(&t, 300, 150, 3, depth);
+    test_show_all(&t, 300, 150, 3, 16);
+    test_show_all(&t, 300, 150, 8, 32);
 }
 
 static void test_idle_shrinks(void** state) {
@@ -162,10 +174,8 @@ static void test_regret(void** state) {
         for (uint32_t i = 0; i + 1 < patience; i++)
             assert_int_equal(test_show(&t, 0, 900, 1), 8);
         assert_int_equal(test_show(&t, 0, 900, 1), 5);
-        (void)test_show(&t, 200, 200, 5);
-        assert_int_equal(test_show(&t, 200, 200, 5), 8);
-        assert_int_equal(test_show(&t, 0, 0, 8), 8); /* it helps */
-        assert_int_equal(test_show(&t, 0, 0, 8), 8);
+        test_show_all(&t, 200, 200, 3, 8);
+        test_show_all(&t, 0, 0, 3, 8); /* it helps */
         patience *= 2;
     }
 }
@@ -174,29 +184,30 @@ static void test_limits(void** state) {
     test_policy t;
     (void)state;
     test_begin(&t, 2, 5, 2);
-    (void)test_show(&t, 200, 200, 2);
-    assert_int_equal(test_show(&t, 200, 200, 2), 4);
-    (void)test_show(&t, 100, 100, 4);
-    assert_int_equal(test_show(&t, 100, 100, 4), 5);
-    for (int i = 0; i < 100; i++)
-        assert_int_equal(test_show(&t, 50, 50, 5), 5);
+    test_show_all(&t, 200, 200, 3, 4);
+    test_show_all(&t, 100, 100, 3, 5);
+    test_show_all(&t, 50, 50, 100, 5);
     assert_int_equal(t.n_lines, 3); /* the limit is said once */
+    test_begin(&t, 2, 5, 2);
+    test_show_all(&t, 200, 200, 3, 4);
+    test_show_all(&t, 200, 200, 3, 5);
+    test_show_all(&t, 200, 200, 3, 2); /* it is of no use */
     test_begin(&t, 1, 1, 1);
-    for (int i = 0; i < 100; i++)
-        assert_int_equal(test_show(&t, 500, 500, 1), 1);
+    test_show_all(&t, 500, 500, 100, 1);
     assert_int_equal(t.n_lines, 1);
-    /* no memory: it rests for 8 intervals, then 16 */
+    /* no memory: it rests for 8 intervals, then 16; what was on trial is taken back, too */
     test_begin(&t, 2, 64, 4);
-    (void)test_show(&t, 200, 200, 4);
-    for (int rest = 8; rest <= 32; rest *= 2) {
-        assert_int_equal(test_show(&t, 200, 200, 4), 8);
-        gpsti_ring_depth_refuse(&t.policy, 4);
-        for (int i = 0; i + 1 < rest; i++)
-            assert_int_equal(test_show(&t, 200, 200, 4), 4);
+    test_show_all(&t, 200, 200, 2, 4);
+    for (uint32_t rest = 8; rest <= 32; rest *= 2) {
+        test_show_all(&t, 200, 200, 1, 8);
+        if (rest > 8)
+            test_show_all(&t, 200, 200, 3, 16);
+        assert_int_equal(gpsti_ring_depth_refuse(&t.policy), 4);
+        test_show_all(&t, 200, 200, rest - 1, 4);
     }
 }
 
-/* Whatever comes: within the limits, and changes that grow with the logarithm of the intervals. */
+/* Whatever comes: within the limits, and few changes. */
 static void test_any_intervals(void** state) {
     uint64_t seed = test_seed(31);
     (void)state;
@@ -219,6 +230,60 @@ static void test_any_intervals(void** state) {
         }
         if (t.n_changes > 300)
             fail_msg("%u changes", t.n_changes);
+    }
+}
+
+/* ---- recorded ------------------------------------------------------------------------------- */
+
+/* Of a real ring (bench/ring.c: bursts of 32, 230 us an item), on two cores beside other work, at each depth: commits of
+   an interval, full and empty in thousandths of it. */
+typedef struct test_recorded {
+    uint32_t n_commits, full, empty;
+} test_recorded;
+
+enum { TEST_N_RECORDED = 16 };
+
+static const test_recorded test_recordings[][TEST_N_RECORDED] = {
+    {{192, 559, 397}, {192, 559, 405}, {192, 585, 343}, {192, 587, 381}, {192, 569, 398}, {192, 555, 382},
+     {192, 557, 408}, {192, 559, 403}, {192, 566, 401}, {192, 575, 383}, {192, 570, 394}, {192, 609, 357},
+     {192, 565, 402}, {192, 578, 391}, {192, 577, 389}, {192, 572, 392}}, /* 2 */
+    {{256, 548, 378}, {192, 551, 365}, {192, 576, 369}, {256, 552, 366}, {192, 553, 371}, {192, 574, 349},
+     {256, 534, 391}, {192, 581, 370}, {192, 564, 364}, {256, 542, 383}, {192, 588, 346}, {192, 567, 362},
+     {192, 595, 330}, {192, 577, 320}, {192, 575, 354}, {192, 575, 353}}, /* 4 */
+    {{256, 511, 342}, {192, 540, 310}, {256, 525, 313}, {192, 578, 249}, {192, 593, 276}, {256, 526, 317},
+     {256, 521, 321}, {256, 495, 341}, {256, 496, 341}, {256, 495, 341}, {256, 497, 339}, {256, 522, 262},
+     {256, 516, 329}, {256, 527, 322}, {256, 509, 310}, {256, 528, 309}}, /* 8 */
+    {{320, 408, 197}, {256, 432, 169}, {256, 424, 176}, {256, 447, 176}, {256, 440, 182}, {256, 416, 183},
+     {256, 402, 194}, {256, 418, 184}, {256, 408, 150}, {320, 395, 213}, {320, 396, 213}, {320, 400, 207},
+     {320, 398, 210}, {256, 426, 173}, {320, 408, 184}, {256, 425, 174}}, /* 16 */
+    {{384, 255, 0}, {320, 260, 0}, {320, 304, 0}, {320, 279, 0}, {384, 253, 0}, {320, 331, 0}, {320, 291, 0},
+     {320, 312, 0}, {320, 333, 0}, {320, 274, 0}, {384, 236, 0}, {384, 241, 0}, {384, 234, 0}, {384, 234, 0},
+     {384, 275, 0}, {384, 249, 0}}, /* 32 */
+    {{384, 231, 0}, {384, 244, 0}, {384, 241, 0}, {320, 290, 0}, {320, 299, 0}, {320, 298, 0}, {320, 316, 0},
+     {320, 297, 0}, {320, 295, 0}, {320, 330, 0}, {320, 374, 0}, {320, 310, 0}, {320, 344, 0}, {320, 321, 0},
+     {320, 357, 0}, {320, 333, 0}}, /* 64 */
+};
+
+/* Wherever the recordings begin: the burst is found. One doubling shows nothing that chance does not. */
+static void test_recorded_bursts(void** state) {
+    (void)state;
+    for (uint32_t start = 0; start < TEST_N_RECORDED * TEST_N_RECORDED; start++) {
+        test_policy t;
+        uint32_t n_intervals = 0, depth = 2;
+        test_begin(&t, 2, 64, depth);
+        for (uint32_t i = 0; i < 100; i++) {
+            uint32_t row = 0;
+            while ((uint32_t)2 << row < depth)
+                row++;
+            const uint32_t step = 1 + start / TEST_N_RECORDED; /* another order */
+            const test_recorded* const recorded = &test_recordings[row][(start + i * step) % TEST_N_RECORDED];
+            gpsti_ring_interval interval = test_interval(recorded->full, recorded->empty, depth);
+            interval.n_commits = recorded->n_commits;
+            depth = test_judge(&t, &interval);
+            n_intervals += depth < 32;
+        }
+        if (depth < 32 || n_intervals > 50)
+            fail_msg("start %u: depth %u, after %u intervals", start, depth, n_intervals);
     }
 }
 
@@ -410,7 +475,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_one_side_waits), cmocka_unit_test(test_bursts_deepen), cmocka_unit_test(test_in_vain),
         cmocka_unit_test(test_idle_shrinks),   cmocka_unit_test(test_regret),        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_any_intervals),  cmocka_unit_test(test_flows),
+        cmocka_unit_test(test_any_intervals),  cmocka_unit_test(test_recorded_bursts),
+        cmocka_unit_test(test_flows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -235,6 +235,52 @@ static void test_close_and_drain(void** state) {
     test_close(&t);
 }
 
+/* ---- a depth of its own ---------------------------------------------------------------------- */
+
+/* A ring with readers is empty where all of them have taken everything, and full where the slowest one makes it so. */
+static void test_adaptive(void** state) {
+    test_ring t;
+    gpst_ring_slot slot;
+    (void)state;
+    test_begin(&t);
+    t.desc.max_slots = 8;
+    t.desc.slot_bytes = 24;
+    t.desc.max_readers = 2;
+    t.desc.adaptive = true;
+    assert_int_equal(gpst_ring_create(t.context, &t.desc, &t.ring), GPST_OK);
+    gpsti_ring_adapt* const adapt = t.ring->adapt;
+    gpst_ring_reader* const fast = test_join(t.ring);
+    gpst_ring_reader* const slow = test_join(t.ring);
+    assert_int_equal(test_put(t.ring, 1), GPST_OK);
+    assert_int_equal(test_put(t.ring, 2), GPST_OK);
+    assert_int_equal(test_get(fast), 1);
+    assert_int_equal(test_get(fast), 2);
+    assert_int_equal(test_get(fast), GPST_ERROR_WOULD_BLOCK); /* it alone */
+    assert_true(gpsti_a64_load(&adapt->empty.since) == 0);
+    assert_int_equal(test_put(t.ring, 3), GPST_ERROR_WOULD_BLOCK);
+    assert_true(gpsti_a64_load(&adapt->full.since) != 0);
+    assert_int_equal(adapt->peak, 2);
+    assert_int_equal(test_get(slow), 1);
+    assert_int_equal(test_hold(slow, &slot), 2);
+    assert_int_equal(test_get(fast), GPST_ERROR_WOULD_BLOCK);
+    assert_true(gpsti_a64_load(&adapt->empty.since) != 0);
+    assert_int_equal(test_put(t.ring, 3), GPST_OK);
+    assert_true(gpsti_a64_load(&adapt->full.since) == 0);
+    assert_int_equal(test_get(fast), 3);
+    assert_true(gpsti_a64_load(&adapt->empty.since) == 0);
+    test_decide(t.ring, TEST_BURSTS);
+    assert_int_equal(test_info(t.ring).depth, 4);
+    assert_int_equal(test_put(t.ring, 4), GPST_OK);
+    assert_int_equal(test_put(t.ring, 5), GPST_OK);
+    assert_int_equal(test_put(t.ring, 6), GPST_ERROR_WOULD_BLOCK);
+    assert_int_equal(gpst_ring_reader_release(slow, &slot, NULL), GPST_OK);
+    for (int i = 3; i < 6; i++)
+        assert_int_equal(test_get(slow), i);
+    test_decide(t.ring, TEST_IDLE);
+    assert_true(test_info(t.ring).depth < 4);
+    test_close(&t);
+}
+
 /* ---- arguments and faults ------------------------------------------------------------------- */
 
 static void test_refused(test_ring* t, gpst_ring_desc desc, const char* text) {
@@ -257,9 +303,6 @@ static void test_descs(void** state) {
     desc.sharing = GPST_RING_SPSC;
     test_refused(&t, desc, "GPST_RING_MPMC");
     desc.sharing = GPST_RING_MPMC;
-    desc.adaptive = true;
-    test_refused(&t, desc, "adaptive");
-    desc.adaptive = false;
     desc.max_readers = 32;
     desc.max_slots = 65536;
     assert_int_equal(gpst_ring_create(t.context, &desc, &t.ring), GPST_OK);
@@ -317,6 +360,19 @@ static void test_arguments(void** state) {
     assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT); /* twice */
     assert_int_equal(gpst_ring_reader_release(a, &slot, NULL), GPST_ERROR_ARGUMENT);
     assert_int_equal(test_get(b), 1);
+    assert_int_equal(test_put(t.ring, 2), GPST_OK); /* into the same slot */
+    assert_int_equal(test_hold(a, &slot), 2);
+    assert_int_equal(slot.id, copy.id);
+    assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT); /* an earlier loan */
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &copy, 0), GPST_ERROR_ARGUMENT);
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &slot, 0), GPST_OK);
+    copy = slot;
+    gpst_ring_reader_destroy(a); /* which releases it */
+    assert_ptr_equal(test_join(t.ring), a);
+    assert_int_equal(gpst_ring_reader_release(a, &copy, NULL), GPST_ERROR_ARGUMENT);
+    copy.id |= 0x7FF00000; /* of a reader that there is not */
+    assert_int_equal(gpst_ring_slot_wait(t.ring, &copy, 0), GPST_ERROR_ARGUMENT);
+    assert_int_equal(test_get(b), 2);
     test_close(&t);
 }
 
@@ -353,6 +409,7 @@ int main(void) {
                                        cmocka_unit_test(test_join_late),       cmocka_unit_test(test_leave),
                                        cmocka_unit_test(test_drop_oldest),     cmocka_unit_test(test_latest_only),
                                        cmocka_unit_test(test_close_and_drain), cmocka_unit_test(test_descs),
-                                       cmocka_unit_test(test_arguments),       cmocka_unit_test(test_faults)};
+                                       cmocka_unit_test(test_adaptive),
+        cmocka_unit_test(test_arguments),       cmocka_unit_test(test_faults)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

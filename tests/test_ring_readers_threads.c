@@ -88,6 +88,7 @@ typedef struct test_flow {
     gpst_ring* ring;
     gpst_ring_policy policy;
     uint32_t n_items; /* of each producer */
+    bool adaptive;
     gpsti_a32 producers_left;
 } test_flow;
 
@@ -104,6 +105,8 @@ static void test_produce(void* arg) {
     test_side* side = (test_side*)arg;
     for (uint32_t i = 0; i < side->flow->n_items; i++) {
         gpst_ring_slot slot;
+        if (side->flow->adaptive && i % 8 == 0)
+            test_decide(side->flow->ring, (test_evidence)(test_random(&side->seed) % TEST_N_EVIDENCE));
         const gpst_result result = gpst_ring_acquire(side->flow->ring, GPST_FOREVER, &slot);
         side->n_dropped += result == GPST_DROPPED;
         side->n_wrong += result != GPST_OK && result != GPST_DROPPED;
@@ -179,14 +182,22 @@ static void test_consume(void* arg) {
 }
 
 /* Two producers; two readers with a thread each, one with two threads, and a guest. */
-static void test_run_flow(gpst_ring_policy policy, uint32_t n_items, uint32_t max_slots, uint64_t* seed) {
+static void test_run_flow(gpst_ring_policy policy, uint32_t n_items, uint32_t max_slots, bool adaptive,
+                          uint64_t* seed) {
     enum { N_SIDES = 7 };
     test_ring t;
     test_flow flow;
     test_side sides[N_SIDES];
     gpsti_thread threads[N_SIDES];
-    test_open_readers(&t, policy, max_slots, TEST_MAX_READERS);
+    test_begin(&t);
+    t.desc.max_slots = max_slots;
+    t.desc.slot_bytes = 24;
+    t.desc.policy = policy;
+    t.desc.max_readers = TEST_MAX_READERS;
+    t.desc.adaptive = adaptive;
+    assert_int_equal(gpst_ring_create(t.context, &t.desc, &t.ring), GPST_OK);
     memset(&flow, 0, sizeof flow);
+    flow.adaptive = adaptive;
     memset(sides, 0, sizeof sides);
     flow.ring = t.ring;
     flow.policy = policy;
@@ -207,7 +218,8 @@ static void test_run_flow(gpst_ring_policy policy, uint32_t n_items, uint32_t ma
         assert_int_equal(gpsti_thread_start(&threads[i], i < 2 ? test_produce : test_consume, &sides[i], "side"),
                          GPST_OK);
     while (gpsti_a32_load(&flow.producers_left)) {
-        assert_int_equal(gpst_ring_set_depth(t.ring, 1 + (uint32_t)(test_random(seed) % max_slots)), GPST_OK);
+        if (!adaptive)
+            assert_int_equal(gpst_ring_set_depth(t.ring, 1 + (uint32_t)(test_random(seed) % max_slots)), GPST_OK);
         assert_true(test_info(t.ring).occupancy <= max_slots);
         gpsti_sleep_ns(20000);
     }
@@ -221,6 +233,7 @@ static void test_run_flow(gpst_ring_policy policy, uint32_t n_items, uint32_t ma
     assert_int_equal(info.committed + n_refused, 2 * (uint64_t)n_items);
     assert_int_equal(info.committed + n_refused, info.taken + info.dropped);
     assert_int_equal(info.occupancy, 0);
+    assert_int_equal(info.n_decisions > 10, adaptive);
     assert_int_equal(info.n_readers, 3);
     assert_true(policy != GPST_RING_BLOCK || info.dropped == 0);
     for (int i = 2; i < 5; i++) {
@@ -239,12 +252,15 @@ static void test_run_flow(gpst_ring_policy policy, uint32_t n_items, uint32_t ma
 static void test_flows(void** state) {
     uint64_t seed = test_seed(31);
     (void)state;
-    test_run_flow(GPST_RING_BLOCK, 6000, 9, &seed);
-    test_run_flow(GPST_RING_BLOCK, 2000, 32, &seed);
-    test_run_flow(GPST_RING_DROP_NEWEST, 6000, 9, &seed);
-    test_run_flow(GPST_RING_DROP_OLDEST, 6000, 9, &seed);
-    test_run_flow(GPST_RING_DROP_OLDEST, 6000, 16, &seed);
-    test_run_flow(GPST_RING_LATEST_ONLY, 6000, 16, &seed);
+    for (int adaptive = 0; adaptive < 2; adaptive++) {
+        const uint32_t n_items = adaptive ? 2000 : 6000;
+        test_run_flow(GPST_RING_BLOCK, n_items, 9, adaptive, &seed);
+        test_run_flow(GPST_RING_BLOCK, 2000, 32, adaptive, &seed);
+        test_run_flow(GPST_RING_DROP_NEWEST, n_items, 9, adaptive, &seed);
+        test_run_flow(GPST_RING_DROP_OLDEST, n_items, 9, adaptive, &seed);
+        test_run_flow(GPST_RING_DROP_OLDEST, n_items, 16, adaptive, &seed);
+        test_run_flow(GPST_RING_LATEST_ONLY, n_items, 16, adaptive, &seed);
+    }
 }
 
 int main(void) {

@@ -60,7 +60,8 @@ static void gate_open(ring_kit* kit, gpst_stream* waiting) {
 static void test_memory_kinds(void** state) {
     (void)state;
     for (int d = 0; d < N_DEVICES && backend_at(d); d++)
-        for (int kind = GPST_MEMORY_HOST; kind <= GPST_MEMORY_DEVICE; kind++) {
+        for (int k = 0; k < 6; k++) {
+            const int kind = GPST_MEMORY_HOST + k / 2;
             ring_kit kit;
             gpst_ring_slot slots[3], taken;
             uint8_t seen[3];
@@ -70,6 +71,8 @@ static void test_memory_kinds(void** state) {
             kit.desc.streams = true;
             kit.desc.slot_bytes = 5000;
             kit.desc.align_bytes = 4096;
+            kit.desc.adaptive = k % 2 == 1;
+            kit.desc.min_depth = kit.desc.adaptive ? 3 : 0;
             ring_make(&kit);
             const uint64_t bytes = test_info(kit.ring).memory_bytes;
             assert_true(bytes >= 3 * 8192);
@@ -93,6 +96,48 @@ static void test_memory_kinds(void** state) {
             }
             synchronize(&kit);
             assert_true(seen[0] == 40 && seen[1] == 41 && seen[2] == 42);
+            ring_end(&kit);
+        }
+}
+
+/* The memory of an adaptive ring follows its depth, whatever it is; a slot that the device uses keeps it meanwhile. */
+static void test_adaptive_memory(void** state) {
+    (void)state;
+    for (int d = 0; d < N_DEVICES && backend_at(d); d++)
+        for (int k = 0; k < 2; k++) {
+            ring_kit kit;
+            gpst_ring_slot slots[4];
+            ring_begin(&kit, backend_at(d), 0);
+            kit.desc.max_slots = 4;
+            kit.desc.adaptive = true;
+            kit.desc.sharing = test_sharings[k];
+            ring_make(&kit);
+            const uint64_t bytes = test_info(kit.ring).memory_bytes / 2;
+            assert_true(bytes >= SLOT_BYTES);
+            test_decide(kit.ring, TEST_BURSTS);
+            assert_int_equal(test_info(kit.ring).memory_bytes, 4 * bytes);
+            assert_int_equal(gpsti_a64_load(&kit.context->device_bytes), 4 * bytes);
+            gate_put(&kit, kit.streams[0]);
+            for (int i = 0; i < 4; i++) {
+                assert_int_equal(gpst_ring_acquire_on(kit.ring, 0, kit.streams[0], &slots[i]), GPST_OK);
+                assert_int_equal(gpst_fill(slots[i].data, i + 1, SLOT_BYTES, kit.streams[0]), GPST_OK);
+                assert_int_equal(gpst_ring_commit_on(kit.ring, &slots[i], kit.streams[0]), GPST_OK);
+            }
+            for (int i = 0; i < 4; i++) {
+                assert_int_equal(gpst_ring_take_on(kit.ring, 0, kit.streams[1], &slots[i]), GPST_OK);
+                assert_int_equal(gpst_ring_release_on(kit.ring, &slots[i], kit.streams[1]), GPST_OK);
+            }
+            gpst_clear_reason();
+            test_decide(kit.ring, TEST_IDLE);
+            test_decide(kit.ring, TEST_IDLE);
+            assert_string_equal(gpst_last_reason(), "");
+            assert_int_equal(test_info(kit.ring).depth, 2);
+            if (kit.is_sim)
+                assert_int_equal(test_info(kit.ring).memory_bytes, 4 * bytes);
+            gate_open(&kit, kit.streams[1]);
+            synchronize(&kit);
+            test_decide(kit.ring, TEST_IDLE);
+            assert_int_equal(test_info(kit.ring).memory_bytes, 2 * bytes);
             ring_end(&kit);
         }
 }
@@ -452,7 +497,8 @@ static void test_threads(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_kinds),  cmocka_unit_test(test_both_ways), cmocka_unit_test(test_take_waits),
+        cmocka_unit_test(test_memory_kinds),  cmocka_unit_test(test_adaptive_memory),
+        cmocka_unit_test(test_both_ways),     cmocka_unit_test(test_take_waits),
         cmocka_unit_test(test_acquire_waits), cmocka_unit_test(test_given_up),  cmocka_unit_test(test_host_sides),
         cmocka_unit_test(test_destroy_waits), cmocka_unit_test(test_threads),
     };

@@ -363,12 +363,68 @@ static void test_close_races(void** state) {
     }
 }
 
+/* ---- structs that are used anew -------------------------------------------------------------- */
+
+enum { REUSE_SLOTS = 1, REUSE_ITEMS = 5000 }; /* one slot: each side waits for the other one */
+
+#define REUSE_LIMIT_NS ((int64_t)10000 * TEST_MS) /* only a slot that is lost takes so long */
+
+/* One struct for each slot, as programs have a state for each buffer: whoever has the slot has the struct, too. */
+typedef struct test_reuse {
+    gpst_ring* ring;
+    gpst_ring_slot slots[REUSE_SLOTS + 1];
+    uint32_t n_taken, n_wrong;
+} test_reuse;
+
+static gpst_ring_slot* test_struct_of(test_reuse* reuse, const gpst_ring_slot* slot) {
+    gpst_ring_slot* const own = &reuse->slots[slot->id & 0xFFFFF];
+    *own = *slot;
+    for (int i = 0; i < 300; i++) /* long enough for a side that has only just given the slot away */
+        gpsti_relax();
+    return own;
+}
+
+static void test_reuse_consumer(void* arg) {
+    test_reuse* const reuse = (test_reuse*)arg;
+    gpst_ring_slot slot;
+    while (gpst_ring_take(reuse->ring, REUSE_LIMIT_NS, &slot) == GPST_OK) {
+        reuse->n_wrong += slot.words[0] != reuse->n_taken || slot.sequence != reuse->n_taken;
+        reuse->n_taken++;
+        gpst_ring_release(reuse->ring, test_struct_of(reuse, &slot));
+    }
+}
+
+static void test_structs_used_anew(void** state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        test_ring t;
+        test_reuse reuse;
+        gpsti_thread thread;
+        gpst_ring_slot slot;
+        uint32_t n = 0;
+        test_open(&t, test_sharings[k], GPST_RING_BLOCK, REUSE_SLOTS);
+        memset(&reuse, 0, sizeof reuse);
+        reuse.ring = t.ring;
+        assert_int_equal(gpsti_thread_start(&thread, test_reuse_consumer, &reuse, "consumer"), GPST_OK);
+        for (; n < REUSE_ITEMS && gpst_ring_acquire(t.ring, REUSE_LIMIT_NS, &slot) == GPST_OK; n++) {
+            slot.words[0] = n;
+            gpst_ring_commit(t.ring, test_struct_of(&reuse, &slot));
+        }
+        gpst_ring_close(t.ring);
+        gpsti_thread_join(&thread);
+        assert_int_equal(n, REUSE_ITEMS);
+        assert_int_equal(reuse.n_taken, REUSE_ITEMS);
+        assert_int_equal(reuse.n_wrong, 0);
+        test_close(&t);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wakes),       cmocka_unit_test(test_mpmc_flow),
         cmocka_unit_test(test_spsc_flow),   cmocka_unit_test(test_drop_flows),
         cmocka_unit_test(test_close_races), cmocka_unit_test(test_adaptive_flows),
-        cmocka_unit_test(test_wake_by_deepening),
+        cmocka_unit_test(test_wake_by_deepening), cmocka_unit_test(test_structs_used_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

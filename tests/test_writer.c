@@ -170,6 +170,55 @@ static void committed_files_are_whole(void** state) {
     gpsti_writer_destroy(writer);
 }
 
+static struct {
+    unsigned n;
+    int code;
+    off_t bytes;      /* of the file, then */
+    const char* path; /* where it will be */
+    bool was_there;
+} test_fsync;
+
+/* Takes the place of the C library's. */
+int fsync(int file) {
+    struct stat status;
+    assert_int_equal(fstat(file, &status), 0);
+    if (!S_ISREG(status.st_mode))
+        return 0;
+    test_fsync.n++;
+    test_fsync.bytes = status.st_size;
+    test_fsync.was_there = test_fsync.path && access(test_fsync.path, F_OK) == 0;
+    errno = test_fsync.code;
+    return test_fsync.code ? -1 : 0;
+}
+
+/* All of a file is on the disk before it has its name, if that is asked for; if it cannot be, there is no file. */
+static void synced_files_are_on_the_disk(void** state) {
+    static const int codes[] = {0, EIO, ENOSPC};
+    static const gpst_result wanted[] = {GPST_OK, GPST_ERROR_IO, GPST_ERROR_NO_SPACE, GPST_OK};
+    char path[TEST_PATH_BYTES];
+    (void)state;
+    test_path(path, "synced");
+    for (int k = 0; k < 4; k++) {
+        test_write t;
+        memset(&test_fsync, 0, sizeof test_fsync);
+        test_fsync.path = path;
+        test_fsync.code = k < 3 ? codes[k] : 0;
+        test_write_init(&t, path, "all of it", 9);
+        t.write.sync = k < 3;
+        const gpst_result result = gpsti_writer_write_here(NULL, &t.write);
+        assert_int_equal(test_fsync.n, k < 3);
+        assert_true(k == 3 || (test_fsync.bytes == 9 && !test_fsync.was_there));
+        assert_int_equal(result, wanted[k]);
+        if (test_fsync.code)
+            assert_non_null(strstr(t.write.reason, "sync"));
+        else
+            assert_int_equal(gpsti_write_commit(&t.write, NULL), GPST_OK);
+        gpsti_write_discard(&t.write);
+        assert_int_equal(test_directory_count(test_directory), !test_fsync.code);
+        (void)unlink(path);
+    }
+}
+
 static void discarded_files_leave_nothing(void** state) {
     char path[TEST_PATH_BYTES];
     test_write t;
@@ -473,6 +522,7 @@ static void destroy_cancels_and_waits(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {TEST_CASE(committed_files_are_whole),
+                                       TEST_CASE(synced_files_are_on_the_disk),
                                        TEST_CASE(what_is_replaced_is_let_go_of),
                                        TEST_CASE(discarded_files_leave_nothing),
                                        TEST_CASE(names_as_long_as_they_may_be),

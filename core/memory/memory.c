@@ -484,10 +484,11 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
 }
 
 GPSTI_INTERN void gpsti_memory_release(gpst_context* context, gpst_buffer* buffer) {
-    gpsti_mutex_lock(&context->memory->mutex);
-    (void)gpsti_memory_give(context->memory, NULL, buffer);
-    gpsti_mutex_unlock(&context->memory->mutex);
+    const gpst_buffer loan = *buffer;
     memset(buffer, 0, sizeof *buffer);
+    gpsti_mutex_lock(&context->memory->mutex);
+    (void)gpsti_memory_give(context->memory, NULL, &loan);
+    gpsti_mutex_unlock(&context->memory->mutex);
 }
 
 GPSTI_INTERN void gpsti_memory_trim_pool(gpsti_memory* memory, const gpst_pool* pool) {

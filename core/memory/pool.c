@@ -129,16 +129,17 @@ GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, b
 GPST_API void gpst_pool_release(gpst_pool* pool, gpst_buffer* buffer) {
     if (!pool || !buffer || !buffer->data)
         return;
+    const gpst_buffer loan = *buffer;
+    memset(buffer, 0, sizeof *buffer); /* first: who is lent the memory next may have the same struct */
     gpsti_mutex_lock(&pool->context->memory->mutex);
-    const bool known = gpsti_memory_give(pool->context->memory, pool, buffer);
+    const bool known = gpsti_memory_give(pool->context->memory, pool, &loan);
     gpsti_mutex_unlock(&pool->context->memory->mutex);
     if (!known)
         GPSTI_LOG(
             &pool->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
             "gpst_pool_release: buffer.id=%llu data=%p: not on loan from this pool (released already, or "
             "another's); ignored",
-            (unsigned long long)buffer->id, buffer->data);
-    memset(buffer, 0, sizeof *buffer);
+            (unsigned long long)loan.id, loan.data);
 }
 
 GPST_API void gpst_pool_trim(gpst_pool* pool) {

@@ -127,7 +127,7 @@ GPST_API gpst_result gpst_pool_destroy(gpst_pool* pool);
 */
 GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out);
 
-/* gpst_pool_release -- ends a loan and zeroes *buffer; gpst_pool_trim -- gives the pool's free buffers back
+/* gpst_pool_release -- zeroes *buffer and ends its loan; gpst_pool_trim -- gives the pool's free buffers back
    to the system
 
    Parameters   pool    (in)       NULL is a no-op

@@ -35,13 +35,15 @@ GPSTI_PRIVATE gpst_result gpsti_ring_acquire(gpst_ring* ring, int64_t timeout_ns
 
 GPSTI_PRIVATE void gpsti_ring_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     bool due = false;
+    ring->entries[id].words[0] = slot->words[0];
+    ring->entries[id].words[1] = slot->words[1];
+    gpsti_ring_forget(slot);
     if (ring->spsc)
         due = gpsti_ring_spsc_commit(ring, id, slot);
     else if (ring->readers)
-        gpsti_ring_readers_commit(ring, id, slot);
+        due = gpsti_ring_readers_commit(ring, id, slot);
     else
         due = gpsti_ring_mpmc_commit(ring, id, slot);
-    gpsti_ring_forget(slot);
     if (due)
         gpsti_ring_evaluate(ring, NULL);
 }
@@ -80,8 +82,9 @@ GPST_API gpst_result gpst_ring_commit_on(gpst_ring* ring, gpst_ring_slot* slot, 
     const uint32_t id = gpsti_ring_claim(ring, slot, 0, function);
     if (id == GPSTI_RING_NO_SLOT)
         return GPST_ERROR_ARGUMENT;
-    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    GPSTI_TRY(gpsti_ring_record_filled(ring, id, stream, function));
+    const gpst_result result = gpsti_ring_record_filled(ring, id, stream, function);
+    if (GPST_FAILED(result))
+        return gpsti_ring_unclaim(ring, id, 0, slot, result);
     gpsti_ring_commit(ring, id, slot);
     return GPST_OK;
 }
@@ -90,11 +93,11 @@ GPST_API void gpst_ring_abandon(gpst_ring* ring, gpst_ring_slot* slot) {
     const uint32_t id = gpsti_ring_claim_logged(ring, slot, 0, "gpst_ring_abandon");
     if (id == GPSTI_RING_NO_SLOT)
         return;
+    gpsti_ring_forget(slot);
     if (ring->spsc)
         gpsti_ring_spsc_abandon(ring, id);
     else
         gpsti_ring_mpmc_abandon(ring, id);
-    gpsti_ring_forget(slot);
 }
 
 /* ---- take, release --------------------------------------------------------------------------- */
@@ -106,11 +109,11 @@ GPSTI_PRIVATE gpst_result gpsti_ring_take(gpst_ring* ring, int64_t timeout_ns, g
 }
 
 GPSTI_PRIVATE void gpsti_ring_release(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
+    gpsti_ring_forget(slot);
     if (ring->spsc)
         gpsti_ring_spsc_release(ring, id);
     else
         gpsti_ring_mpmc_free(ring, id);
-    gpsti_ring_forget(slot);
 }
 
 GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ring_slot* out) {
@@ -144,8 +147,9 @@ GPST_API gpst_result gpst_ring_release_on(gpst_ring* ring, gpst_ring_slot* slot,
     const uint32_t id = gpsti_ring_claim(ring, slot, GPSTI_RING_TAKEN, function);
     if (id == GPSTI_RING_NO_SLOT)
         return GPST_ERROR_ARGUMENT;
-    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    GPSTI_TRY(gpsti_ring_record_released(ring, id, 0, stream, function));
+    const gpst_result result = gpsti_ring_record_released(ring, id, 0, stream, function);
+    if (GPST_FAILED(result))
+        return gpsti_ring_unclaim(ring, id, GPSTI_RING_TAKEN, slot, result);
     gpsti_ring_release(ring, id, slot);
     return GPST_OK;
 }

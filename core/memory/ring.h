@@ -22,7 +22,9 @@ typedef enum gpst_ring_sharing {
 typedef enum gpst_ring_policy {
     GPST_RING_BLOCK = 0,       /* a full ring makes the producer wait */
     GPST_RING_DROP_NEWEST = 1, /* a full ring refuses the new one: GPST_DROPPED */
-    GPST_RING_DROP_OLDEST = 2, /* a full ring gives up the oldest committed slot (MPMC only); with none: the newest */
+    /* A full ring gives up the oldest committed slot; with none: the newest. MPMC only: of an SPSC ring the consumer
+       alone takes from the queue. */
+    GPST_RING_DROP_OLDEST = 2,
     GPST_RING_LATEST_ONLY = 3  /* a commit gives up everything committed before it (MPMC only); full: as DROP_OLDEST.
                                   With producers + consumers + 1 slots it is never full */
 } gpst_ring_policy;
@@ -31,7 +33,9 @@ typedef enum gpst_ring_policy {
 
    adaptive: the ring deepens where both sides wait in turn, and shrinks where slots are never in use. It looks at
    itself every 64 commits, at most ten times a second, on a thread that commits. Three limits hold: max_slots,
-   max_bytes, and the context's max_host_bytes. Slots beyond the depth have no memory.
+   max_bytes, and the context's max_host_bytes or, DEVICE, max_device_bytes. Slots beyond the depth have no memory; one
+   that a stream still uses keeps it meanwhile. With several producers or consumers each call takes a mutex, since what
+   is measured belongs to one moment. With readers the ring is empty when all of them have taken everything.
 
    max_readers: such a ring has no shared cursor: gpst_ring_take is refused, and each gpst_ring_reader sees every slot
    that is committed from its creation on. Several threads may take through one reader: then that is a shared cursor. A
@@ -40,7 +44,7 @@ typedef enum gpst_ring_policy {
    committed before. Without any reader a slot is free again as it is committed, and counts as dropped.
 
    streams: the slots have events, so that a producer and consumers on streams of the context's device wait for each
-   other there (gpst_ring_commit_on). An adaptive ring has page-locked slots, one shared cursor and no events.
+   other there (gpst_ring_commit_on).
 
    Ownership    the caller's; read during create only
    Since 0.1
@@ -72,7 +76,8 @@ typedef struct gpst_ring_slot {
     void* data;        /* slot_bytes of memory; NULL when slot_bytes is 0 */
     uint64_t sequence; /* of the commit, from 0; a consumer sees gaps only where the policy gave slots up */
     uint64_t words[2]; /* the user's, carried from commit to take */
-    uint32_t id;       /* the ring's own */
+    uint32_t id;       /* the ring's own: the slot, by its lower 20 bits, and in whose hands it is; */
+    uint32_t loan;     /* and which loan of it this is: a copy is none any more when the slot has gone on */
 } gpst_ring_slot;
 
 /* gpst_ring_info -- state, and counts since creation
@@ -174,19 +179,20 @@ GPST_API gpst_result gpst_ring_acquire(gpst_ring* ring, int64_t timeout_ns, gpst
 /* gpst_ring_commit -- hands a filled slot on; gpst_ring_abandon -- gives it back unused
 
    Consumers see the slots in the order of the commits; an abandoned one leaves no gap. Both work on a closed
-   ring.
+   ring. Neither touches *slot once another thread can have the slot: the struct may be used anew there.
 
    Parameters   ring  (in)       NULL is a no-op
-                slot  (in, out)  from acquire; commit sets its sequence; data and id become none. A slot that
-                                 the caller does not hold as a producer is logged and ignored
+                slot  (in, out)  from acquire; commit sets its sequence; data, id and loan become none. A slot that
+                                 the caller does not hold as a producer, also by a copy of the struct, is logged
+                                 and ignored
    Shapes       none
    Returns      none
    Ownership    the slot is the ring's again
    Threads      SPSC: the one producer; MPMC: any, also another than the one that acquired
    Blocking     never; no allocation; adaptive: a commit that deepens the ring takes memory for slots, one that
-                shrinks it gives memory back, which may take milliseconds
+                shrinks it gives memory back, which may take milliseconds (of DEVICE, also wait for the device)
    Device       the device must be done with the slot, or the consumer must know how to wait for it; adaptive: commit
-                may allocate or free host memory of the device
+                may allocate or free memory of the device
    Source       core/memory/ring.c          Tests  tests/test_ring.c, tests/test_ring_threads.c          Since 0.1
 */
 GPST_API void gpst_ring_commit(gpst_ring* ring, gpst_ring_slot* slot);
@@ -217,7 +223,7 @@ GPST_API gpst_result gpst_ring_acquire_on(gpst_ring* ring, int64_t timeout_ns, g
 /* gpst_ring_commit_on -- hands on a slot that a stream is filling
 
    Parameters   ring    (in)       not NULL
-                slot    (in, out)  from acquire; commit sets its sequence; data and id become none
+                slot    (in, out)  from acquire; commit sets its sequence; data, id and loan become none
                 stream  (in)       where it is filled; NULL: as gpst_ring_commit
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
@@ -250,8 +256,9 @@ GPST_API gpst_result gpst_ring_take(gpst_ring* ring, int64_t timeout_ns, gpst_ri
 /* gpst_ring_release -- gives a taken slot back for the next producer
 
    Parameters   ring  (in)       NULL is a no-op
-                slot  (in, out)  from take, in any order; data and id become none. A slot that the caller does
-                                 not hold as a consumer is logged and ignored
+                slot  (in, out)  from take, in any order; data, id and loan become none, before another thread can
+                                 have the slot. A slot that the caller does not hold as a consumer, also by a copy
+                                 of the struct, is logged and ignored
    Shapes       none
    Returns      none
    Ownership    the slot is the ring's again
@@ -285,7 +292,7 @@ GPST_API gpst_result gpst_ring_take_on(gpst_ring* ring, int64_t timeout_ns, gpst
 /* gpst_ring_release_on -- gives back a taken slot that a stream still uses
 
    Parameters   ring    (in)       not NULL
-                slot    (in, out)  from take; data and id become none
+                slot    (in, out)  from take; data, id and loan become none
                 stream  (in)       where it is used; NULL: as gpst_ring_release
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT | GPST_ERROR_STATE (the ring has no events) | GPST_ERROR_DEVICE,
@@ -358,7 +365,8 @@ GPST_API void gpst_ring_reader_destroy(gpst_ring_reader* reader);
    Returns      as gpst_ring_take_on
    Ownership    the reader's until gpst_ring_reader_release; several may be held at once
    Threads      any, also several at once: each slot goes to one of them
-   Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation, no mutex but to sleep
+   Blocking     up to timeout_ns: spins for some microseconds, then sleeps; no allocation, no mutex but to sleep, or of
+                an adaptive ring
    Device       as gpst_ring_take_on
    Source       core/memory/ring_reader.c   Tests  tests/test_ring_readers.c          Since 0.1
 */
@@ -368,7 +376,7 @@ GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t tim
 /* gpst_ring_reader_release -- this reader needs a slot no more
 
    Parameters   reader  (in)       that has taken the slot
-                slot    (in, out)  from take, in any order; data and id become none
+                slot    (in, out)  from take, in any order; data, id and loan become none
                 stream  (in)       as gpst_ring_release_on; NULL: the device is done with the slot
    Shapes       none
    Returns      GPST_OK | GPST_ERROR_ARGUMENT (also a slot that this reader does not hold) | GPST_ERROR_STATE (the ring
@@ -448,10 +456,10 @@ GPST_API void gpst_ring_query_info(const gpst_ring* ring, gpst_ring_info* out);
 
 /* gpst_ring_query_decisions -- the latest decisions of an adaptive ring, the oldest of them first
 
-   A deepening that brings nothing is taken back, and tried again only when the rate has changed by a fifth; each that
-   fails makes the pause before the next one twice as long. A deepening after a shrinking makes the ring twice as slow
-   to shrink. With GPST_RING_DROP_OLDEST and GPST_RING_LATEST_ONLY a smaller depth gives committed slots up at the next
-   acquire.
+   The depth doubles, up to four times, until both sides wait less; if they do not, all of it is taken back and tried
+   again after a pause, which doubles each time, to 512 intervals at most. A deepening after a shrinking makes the ring
+   twice as slow to shrink. With GPST_RING_DROP_OLDEST and GPST_RING_LATEST_ONLY a smaller depth gives committed slots
+   up at the next acquire.
 
    Parameters   ring  (in)   NULL, or not adaptive: there are none
                 out   (out)  max rows; NULL with max 0

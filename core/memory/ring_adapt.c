@@ -120,10 +120,10 @@ GPSTI_PRIVATE void gpsti_ring_follow(gpst_ring* ring, uint32_t before, uint32_t 
     const gpst_result result = depth > before ? gpsti_ring_grow_quietly(ring, depth) : GPST_OK;
     gpsti_mutex_lock(&ring->mutex);
     if (GPST_FAILED(result)) {
-        gpsti_format(reason, GPST_RING_REASON_BYTES, "stays: no memory for %u more slots (%s)", depth - before,
-                     gpst_result_name(result));
-        gpsti_ring_depth_refuse(&ring->adapt->policy, before);
-        depth = before;
+        const uint32_t n_more = depth - before;
+        depth = gpsti_ring_depth_refuse(&ring->adapt->policy);
+        gpsti_format(reason, GPST_RING_REASON_BYTES, "%s: no memory for %u more slots (%s)",
+                     depth == before ? "stays" : "taken back", n_more, gpst_result_name(result));
     }
     gpsti_a32_store(&ring->depth, depth);
     if (reason[0])

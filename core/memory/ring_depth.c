@@ -11,12 +11,12 @@
 #include <string.h>
 
 #define GPSTI_RING_DEPTH_STARVED 0.02 /* of the time: a smaller loss is none */
-#define GPSTI_RING_DEPTH_GAIN 0.02    /* of the loss, by a deepening: bursts of 25 depths are reached */
-#define GPSTI_RING_DEPTH_DRIFT 0.20   /* another rate is another job */
-#define GPSTI_RING_DEPTH_PATIENCE 2   /* starved or drifted intervals in a row: one may be a change of phase */
+#define GPSTI_RING_DEPTH_GAIN 0.10    /* of the loss, by a trial */
+#define GPSTI_RING_DEPTH_DOUBLINGS 4  /* of one trial: bursts of 80 depths show at sixteen times the depth */
 #define GPSTI_RING_DEPTH_IDLE 4       /* idle intervals in a row, at first */
-#define GPSTI_RING_DEPTH_REST 8       /* intervals after a deepening that failed, at first */
-#define GPSTI_RING_DEPTH_MOST 65536   /* of either, after doublings: two hours of the shortest intervals */
+#define GPSTI_RING_DEPTH_MOST_IDLE 65536 /* after doublings: two hours of the shortest intervals */
+#define GPSTI_RING_DEPTH_REST 8          /* intervals after a trial that failed, at first; */
+#define GPSTI_RING_DEPTH_MOST_REST 512   /* after doublings: then trials are 2 % of the time */
 
 GPSTI_INTERN void gpsti_ring_depth_init(gpsti_ring_depth* policy, uint32_t min_depth, uint32_t max_depth,
                                         uint32_t depth) {
@@ -36,9 +36,8 @@ GPSTI_PRIVATE double gpsti_ring_depth_percent(uint64_t ticks, const gpsti_ring_i
     return 100.0 * gpsti_ring_depth_share(ticks, interval);
 }
 
-/* Doubled each time, so that whatever the intervals show, the number of changes grows with the logarithm of theirs. */
-GPSTI_PRIVATE uint32_t gpsti_ring_depth_longer(uint32_t n_intervals) {
-    return n_intervals < GPSTI_RING_DEPTH_MOST ? 2 * n_intervals : GPSTI_RING_DEPTH_MOST;
+GPSTI_PRIVATE uint32_t gpsti_ring_depth_longer(uint32_t n_intervals, uint32_t most) {
+    return 2 * n_intervals < most ? 2 * n_intervals : most;
 }
 
 GPSTI_PRIVATE uint32_t gpsti_ring_depth_change(gpsti_ring_depth* policy, uint32_t depth) {
@@ -48,43 +47,70 @@ GPSTI_PRIVATE uint32_t gpsti_ring_depth_change(gpsti_ring_depth* policy, uint32_
     return depth;
 }
 
-GPSTI_PRIVATE void gpsti_ring_depth_rest(gpsti_ring_depth* policy) {
-    policy->trial_from = 0;
-    policy->rest = policy->next_rest;
-    policy->next_rest = gpsti_ring_depth_longer(policy->next_rest);
-}
-
 GPSTI_PRIVATE void gpsti_ring_depth_count(gpsti_ring_depth* policy, const gpsti_ring_interval* interval, double loss) {
-    const double change = (double)interval->n_commits / (double)interval->ticks - policy->barred_rate;
-    const double limit = GPSTI_RING_DEPTH_DRIFT * policy->barred_rate;
     policy->n_starved = loss >= GPSTI_RING_DEPTH_STARVED ? policy->n_starved + 1 : 0;
     const bool idle = (uint64_t)interval->peak * 2 < policy->depth;
     policy->n_idle = idle ? policy->n_idle + 1 : 0;
     policy->idle_peak = !idle ? 0 : interval->peak > policy->idle_peak ? interval->peak : policy->idle_peak;
     policy->rest -= policy->rest > 0;
-    policy->n_drifted = change > limit || -change > limit ? policy->n_drifted + 1 : 0;
-    if (policy->n_drifted >= GPSTI_RING_DEPTH_PATIENCE)
-        policy->barred_rate = 0.0;
+    policy->n_trial++;
+    memmove(&policy->losses[1], &policy->losses[0], sizeof policy->losses - sizeof policy->losses[0]);
+    policy->losses[0] = loss;
 }
 
-/* The trial's intervals are over. True: the deeper ring is no better. */
-GPSTI_PRIVATE bool gpsti_ring_depth_failed(const gpsti_ring_depth* policy, double loss) {
-    return (policy->last_loss + loss) / 2.0 > (1.0 - GPSTI_RING_DEPTH_GAIN) * policy->loss_before;
+GPSTI_PRIVATE double gpsti_ring_depth_least_loss(const gpsti_ring_depth* policy) {
+    double least = policy->losses[0];
+    for (int i = 1; i < GPSTI_RING_DEPTH_PATIENCE; i++)
+        least = policy->losses[i] < least ? policy->losses[i] : least;
+    return least;
 }
 
-GPSTI_PRIVATE uint32_t gpsti_ring_depth_take_back(gpsti_ring_depth* policy, const gpsti_ring_interval* interval,
-                                                  double loss, char reason[GPST_RING_REASON_BYTES]) {
+GPSTI_PRIVATE double gpsti_ring_depth_largest_loss(const gpsti_ring_depth* policy) {
+    double largest = policy->losses[0];
+    for (int i = 1; i < GPSTI_RING_DEPTH_PATIENCE; i++)
+        largest = policy->losses[i] > largest ? policy->losses[i] : largest;
+    return largest;
+}
+
+/* ---- trials ------------------------------------------------------------------------------ */
+
+GPSTI_PRIVATE uint32_t gpsti_ring_depth_double(gpsti_ring_depth* policy) {
+    policy->n_trial = 0;
+    return gpsti_ring_depth_change(policy,
+                                   policy->depth > policy->max_depth / 2 ? policy->max_depth : 2 * policy->depth);
+}
+
+/* The trial is over, without a gain. */
+GPSTI_PRIVATE uint32_t gpsti_ring_depth_fail(gpsti_ring_depth* policy) {
     const uint32_t depth = policy->trial_from;
-    gpsti_format(reason, GPST_RING_REASON_BYTES, "taken back: both sides wait %.1f %% of the time, before %.1f %%",
-                 50.0 * (policy->last_loss + loss), 100.0 * policy->loss_before);
-    gpsti_ring_depth_rest(policy);
-    policy->barred_rate = (double)interval->n_commits / (double)interval->ticks;
-    policy->n_drifted = 0;
+    policy->trial_from = 0;
+    policy->rest = policy->next_rest;
+    policy->next_rest = gpsti_ring_depth_longer(policy->next_rest, GPSTI_RING_DEPTH_MOST_REST);
     return gpsti_ring_depth_change(policy, depth);
 }
 
+/* Every interval with the deeper ring is better than each one before it: so chance alone seldom makes a gain. */
+GPSTI_PRIVATE bool gpsti_ring_depth_gained(const gpsti_ring_depth* policy) {
+    return gpsti_ring_depth_largest_loss(policy) < (1.0 - GPSTI_RING_DEPTH_GAIN) * policy->loss_before;
+}
+
+/* The depth that is on trial has had its intervals, without a gain: bursts far longer than it hardly show one. So the
+   next doubling is tried, too, before all are taken back. */
+GPSTI_PRIVATE uint32_t gpsti_ring_depth_go_on(gpsti_ring_depth* policy, char reason[GPST_RING_REASON_BYTES]) {
+    const double now = 100.0 * gpsti_ring_depth_largest_loss(policy), before = 100.0 * policy->loss_before;
+    if (policy->n_doublings == GPSTI_RING_DEPTH_DOUBLINGS || policy->depth == policy->max_depth) {
+        gpsti_format(reason, GPST_RING_REASON_BYTES, "taken back: both sides wait %.1f %% of the time, before %.1f %%",
+                     now, before);
+        return gpsti_ring_depth_fail(policy);
+    }
+    policy->n_doublings++;
+    gpsti_format(reason, GPST_RING_REASON_BYTES, "trial: both sides wait %.1f %% of the time, before %.1f %%", now,
+                 before);
+    return gpsti_ring_depth_double(policy);
+}
+
 GPSTI_PRIVATE uint32_t gpsti_ring_depth_deepen(gpsti_ring_depth* policy, const gpsti_ring_interval* interval,
-                                               double loss, char reason[GPST_RING_REASON_BYTES]) {
+                                               char reason[GPST_RING_REASON_BYTES]) {
     const double full = gpsti_ring_depth_percent(interval->full_ticks, interval);
     const double empty = gpsti_ring_depth_percent(interval->empty_ticks, interval);
     if (policy->depth == policy->max_depth) {
@@ -96,14 +122,15 @@ GPSTI_PRIVATE uint32_t gpsti_ring_depth_deepen(gpsti_ring_depth* policy, const g
     }
     gpsti_format(reason, GPST_RING_REASON_BYTES, "bursts: full %.1f %% and empty %.1f %% of the time", full, empty);
     if (policy->shrunk)
-        policy->idle_patience = gpsti_ring_depth_longer(policy->idle_patience);
+        policy->idle_patience = gpsti_ring_depth_longer(policy->idle_patience, GPSTI_RING_DEPTH_MOST_IDLE);
     policy->shrunk = false;
     policy->trial_from = policy->depth;
-    policy->n_trial = 0;
-    policy->loss_before = (policy->last_loss + loss) / 2.0;
-    return gpsti_ring_depth_change(policy,
-                                   policy->depth > policy->max_depth / 2 ? policy->max_depth : 2 * policy->depth);
+    policy->n_doublings = 1;
+    policy->loss_before = gpsti_ring_depth_least_loss(policy);
+    return gpsti_ring_depth_double(policy);
 }
+
+/* ---- idle slots ---------------------------------------------------------------------------- */
 
 /* By half of what was never in use. */
 GPSTI_PRIVATE uint32_t gpsti_ring_depth_shrink(gpsti_ring_depth* policy, const gpsti_ring_interval* interval,
@@ -116,21 +143,21 @@ GPSTI_PRIVATE uint32_t gpsti_ring_depth_shrink(gpsti_ring_depth* policy, const g
     gpsti_format(reason, GPST_RING_REASON_BYTES, "idle: at most %u slots in use for %u intervals", policy->idle_peak,
                  policy->n_idle);
     policy->shrunk = true;
-    policy->barred_rate = 0.0;
     return gpsti_ring_depth_change(policy, depth);
 }
 
 GPSTI_PRIVATE uint32_t gpsti_ring_depth_decide(gpsti_ring_depth* policy, const gpsti_ring_interval* interval,
-                                               double loss, char reason[GPST_RING_REASON_BYTES]) {
+                                               char reason[GPST_RING_REASON_BYTES]) {
     if (policy->trial_from) {
-        if (++policy->n_trial < GPSTI_RING_DEPTH_PATIENCE)
+        if (policy->n_trial < GPSTI_RING_DEPTH_PATIENCE)
             return policy->depth;
-        if (gpsti_ring_depth_failed(policy, loss))
-            return gpsti_ring_depth_take_back(policy, interval, loss, reason);
+        if (!gpsti_ring_depth_gained(policy))
+            return gpsti_ring_depth_go_on(policy, reason);
         policy->trial_from = 0;
+        policy->next_rest = GPSTI_RING_DEPTH_REST;
     }
-    if (policy->n_starved >= GPSTI_RING_DEPTH_PATIENCE && policy->rest == 0 && policy->barred_rate <= 0.0)
-        return gpsti_ring_depth_deepen(policy, interval, loss, reason);
+    if (policy->n_starved >= GPSTI_RING_DEPTH_PATIENCE && policy->rest == 0)
+        return gpsti_ring_depth_deepen(policy, interval, reason);
     if (policy->n_idle >= policy->idle_patience)
         return gpsti_ring_depth_shrink(policy, interval, reason);
     return policy->depth;
@@ -143,12 +170,7 @@ GPSTI_INTERN uint32_t gpsti_ring_depth_judge(gpsti_ring_depth* policy, const gps
     const double loss = full < empty ? full : empty;
     reason[0] = 0;
     gpsti_ring_depth_count(policy, interval, loss);
-    const uint32_t depth = gpsti_ring_depth_decide(policy, interval, loss, reason);
-    policy->last_loss = loss;
-    return depth;
+    return gpsti_ring_depth_decide(policy, interval, reason);
 }
 
-GPSTI_INTERN void gpsti_ring_depth_refuse(gpsti_ring_depth* policy, uint32_t depth) {
-    gpsti_ring_depth_rest(policy);
-    (void)gpsti_ring_depth_change(policy, depth);
-}
+GPSTI_INTERN uint32_t gpsti_ring_depth_refuse(gpsti_ring_depth* policy) { return gpsti_ring_depth_fail(policy); }

@@ -6,6 +6,9 @@
 #include "../base/base_internal.h"
 #include "ring.h"
 
+/* Starved intervals in a row that begin a trial, and intervals of each of its depths: fewer judge by chance. */
+#define GPSTI_RING_DEPTH_PATIENCE 3
+
 /* What happened in a stretch of time. Times are in any unit, all in the same one. */
 typedef struct gpsti_ring_interval {
     uint64_t n_commits;
@@ -22,12 +25,12 @@ typedef struct gpsti_ring_depth {
     uint32_t idle_patience;       /* idle intervals that make it shrink; doubles when shrinking was wrong */
     bool shrunk;                  /* by the latest change */
     bool limit_reported;          /* of this depth, that it is the largest one */
-    double last_loss;             /* of the interval before */
-    uint32_t trial_from, n_trial; /* the depth before a deepening that is on trial (0: none is); its intervals so far */
-    double loss_before;           /* with that depth */
-    uint32_t rest, next_rest;     /* intervals without a deepening, now, and after the next one that fails */
-    double barred_rate;           /* commits in a tick of which deepening brought nothing; 0: not known of any */
-    uint32_t n_drifted;           /* intervals in a row of another rate */
+    uint32_t trial_from;          /* the depth before doublings that are on trial; 0: none is */
+    uint32_t n_doublings;         /* of this trial so far; of the latest one: */
+    uint32_t n_trial;             /* its intervals so far, */
+    double loss_before;           /* and the least loss of the last ones before the trial */
+    double losses[GPSTI_RING_DEPTH_PATIENCE]; /* of the latest intervals, the latest first */
+    uint32_t rest, next_rest;     /* intervals without a trial, now, and after the next one that fails */
 } gpsti_ring_depth;
 
 GPSTI_INTERN void gpsti_ring_depth_init(gpsti_ring_depth* policy, uint32_t min_depth, uint32_t max_depth,
@@ -35,7 +38,7 @@ GPSTI_INTERN void gpsti_ring_depth_init(gpsti_ring_depth* policy, uint32_t min_d
 /* The depth from now on. The reason is "" where there is nothing to say. */
 GPSTI_INTERN uint32_t gpsti_ring_depth_judge(gpsti_ring_depth* policy, const gpsti_ring_interval* interval,
                                              char reason[GPST_RING_REASON_BYTES]);
-/* The deepening that judge asked for could not be had: the depth is still `depth`. */
-GPSTI_INTERN void gpsti_ring_depth_refuse(gpsti_ring_depth* policy, uint32_t depth);
+/* The deepening that judge asked for could not be had: the depth from now on, that before the trial. */
+GPSTI_INTERN uint32_t gpsti_ring_depth_refuse(gpsti_ring_depth* policy);
 
 #endif

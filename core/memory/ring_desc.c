@@ -24,9 +24,9 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
     GPSTI_FAIL_IF((int)desc->policy < 0 || desc->policy > GPST_RING_LATEST_ONLY, GPST_ERROR_ARGUMENT,
                   "%s: desc.policy=%d: must be 0..%d", function, (int)desc->policy, (int)GPST_RING_LATEST_ONLY);
     GPSTI_FAIL_IF(desc->sharing == GPST_RING_SPSC && drops_old, GPST_ERROR_ARGUMENT,
-                  "%s: desc.policy=%d: takes slots back from the consumer's side, which SPSC does not allow: use "
+                  "%s: desc.policy=%s: takes slots back from the consumer's side, which SPSC does not allow: use "
                   "desc.sharing=GPST_RING_MPMC",
-                  function, (int)desc->policy);
+                  function, desc->policy == GPST_RING_LATEST_ONLY ? "LATEST_ONLY" : "DROP_OLDEST");
     GPSTI_FAIL_IF((int)desc->memory < 0 || desc->memory > GPST_MEMORY_DEVICE, GPST_ERROR_ARGUMENT,
                   "%s: desc.memory=%d: must be 0 (page-locked), GPST_MEMORY_HOST, _PINNED or _DEVICE", function,
                   (int)desc->memory);
@@ -36,13 +36,6 @@ GPSTI_PRIVATE gpst_result gpsti_ring_validate(const gpst_ring_desc* desc) {
     GPSTI_FAIL_IF(desc->max_readers && desc->sharing == GPST_RING_SPSC, GPST_ERROR_ARGUMENT,
                   "%s: desc.max_readers=%u: an SPSC ring has one consumer: use desc.sharing=GPST_RING_MPMC", function,
                   desc->max_readers);
-    GPSTI_FAIL_IF(
-        desc->adaptive && (desc->max_readers || desc->streams || desc->memory == GPST_MEMORY_HOST ||
-                           desc->memory == GPST_MEMORY_DEVICE),
-        GPST_ERROR_ARGUMENT,
-        "%s: desc.adaptive: max_readers=%u, streams=%d, memory=%d: must be 0 (memory: or PINNED): an adaptive "
-        "ring has page-locked slots, one shared cursor and no events",
-        function, desc->max_readers, (int)desc->streams, (int)desc->memory);
     GPSTI_FAIL_IF(!desc->adaptive && (desc->min_depth || desc->max_bytes), GPST_ERROR_ARGUMENT,
                   "%s: desc.min_depth=%u, max_bytes=%zu: are for desc.adaptive: must be 0 without it", function,
                   desc->min_depth, desc->max_bytes);

@@ -34,6 +34,17 @@ GPSTI_PRIVATE gpst_result gpsti_ring_wait_marks(const gpst_ring* ring, uint32_t 
     return GPST_OK;
 }
 
+GPSTI_INTERN bool gpsti_ring_device_is_done(const gpst_ring* ring, uint32_t id) {
+    const uint64_t marks = ring->events ? gpsti_a64_load(&ring->entries[id].marks) : 0;
+    char before[GPSTI_REASON_BYTES];
+    if (!marks)
+        return true;
+    gpsti_copy_text(before, sizeof before, gpst_last_reason());
+    const gpst_result result = gpsti_ring_wait_marks(ring, id, marks, 0);
+    (void)gpsti_fail(GPST_OK, "%s", before);
+    return result != GPST_ERROR_WOULD_BLOCK && result != GPST_ERROR_TIMEOUT;
+}
+
 GPSTI_INTERN void gpsti_ring_events_term(gpst_ring* ring) {
     const size_t n = (size_t)gpsti_ring_event_rows(ring) * ring->desc.max_slots;
     char before[GPSTI_REASON_BYTES];
@@ -81,6 +92,7 @@ GPSTI_INTERN gpst_result gpsti_ring_await_filled(const gpst_ring* ring, uint32_t
 
 GPSTI_INTERN gpst_result gpsti_ring_record_filled(gpst_ring* ring, uint32_t id, gpst_stream* stream,
                                                   const char* function) {
+    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
     if (stream)
         GPSTI_TRY(gpsti_device_result(gpsti_event_record(gpsti_ring_event_at(ring, 0, id), stream), function));
     gpsti_a64_store(&ring->entries[id].marks, stream ? GPSTI_RING_FILLED : 0);
@@ -90,6 +102,7 @@ GPSTI_INTERN gpst_result gpsti_ring_record_filled(gpst_ring* ring, uint32_t id, 
 /* A reader releases a slot once: its bit is not set yet. */
 GPSTI_INTERN gpst_result gpsti_ring_record_released(gpst_ring* ring, uint32_t id, uint32_t row, gpst_stream* stream,
                                                     const char* function) {
+    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
     if (!stream)
         return GPST_OK;
     GPSTI_TRY(gpsti_device_result(gpsti_event_record(gpsti_ring_event_at(ring, 1 + row, id), stream), function));
@@ -103,13 +116,13 @@ GPST_API gpst_result gpst_ring_slot_wait(gpst_ring* ring, const gpst_ring_slot* 
     const char* function = "gpst_ring_slot_wait";
     GPSTI_FAIL_IF(!ring, GPST_ERROR_ARGUMENT, "%s: ring=NULL: must not be NULL", function);
     GPSTI_TRY(gpsti_context_check(ring->context, function));
-    const uint32_t role = slot ? slot->id & ~(((uint32_t)1 << GPSTI_RING_READER_SHIFT) - 1) : 0;
-    const uint32_t id = gpsti_ring_claim(ring, slot, role, function);
+    const uint32_t id = gpsti_ring_look_up(ring, slot, function);
     if (id == GPSTI_RING_NO_SLOT)
         return GPST_ERROR_ARGUMENT;
     if (!ring->events)
         return GPST_OK;
-    const uint64_t marks = gpsti_a64_load(&ring->entries[id].marks) & (role ? GPSTI_RING_FILLED : UINT64_MAX);
+    const uint64_t mask = slot->id & GPSTI_RING_TAKEN ? GPSTI_RING_FILLED : UINT64_MAX;
+    const uint64_t marks = gpsti_a64_load(&ring->entries[id].marks) & mask;
     const int64_t deadline_ns = timeout_ns == GPST_FOREVER ? GPST_FOREVER : gpsti_deadline(timeout_ns);
     const gpst_result result = gpsti_ring_wait_marks(ring, id, marks, deadline_ns);
     if (result == GPST_ERROR_WOULD_BLOCK || result == GPST_ERROR_TIMEOUT)

@@ -11,16 +11,25 @@
 
 /* A free slot to its producer. */
 GPSTI_INTERN void gpsti_ring_grant(const gpst_ring* ring, uint32_t id, gpst_ring_slot* out);
-/* The commit at this position to a consumer; role: what release will ask for. */
+/* The commit at this position to a consumer; role: what release will ask for: TAKEN and the reader's number. */
 GPSTI_INTERN void gpsti_ring_hand_over(const gpst_ring* ring, uint64_t position, uint32_t id, uint32_t role,
                                        gpst_ring_slot* out);
 /* Frame memory that nobody holds must not be touched. */
 GPSTI_INTERN void gpsti_ring_poison(const gpst_ring* ring, uint32_t id);
+/* The user's struct is none. Only before the slot goes on: who gets it then may have the same struct. */
 GPSTI_INTERN void gpsti_ring_forget(gpst_ring_slot* slot);
-/* The slot's id if the caller holds it in this role, else NO_SLOT with the reason set. */
+/* Ends the loan and gives the slot's id if the caller holds it in this role, else NO_SLOT with the reason set. Of
+   copies of one loan on several threads one claims it. */
 GPSTI_INTERN uint32_t gpsti_ring_claim(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
                                        const char* function);
-/* The same, logged; NULLs are no mistake. */
+/* The call failed, so that its caller holds the slot as before; gives the result. */
+GPSTI_INTERN gpst_result gpsti_ring_unclaim(const gpst_ring* ring, uint32_t id, uint32_t role,
+                                            const gpst_ring_slot* slot, gpst_result result);
+/* The id of a slot that the caller holds in any role and goes on holding; else as claim. */
+GPSTI_INTERN uint32_t gpsti_ring_look_up(const gpst_ring* ring, const gpst_ring_slot* slot, const char* function);
+/* Ends the loan of whoever holds the slot in this role. False: nobody does. */
+GPSTI_INTERN bool gpsti_ring_end_held(const gpst_ring* ring, uint32_t id, uint32_t role);
+/* As claim, logged; NULLs are no mistake. */
 GPSTI_INTERN uint32_t gpsti_ring_claim_logged(const gpst_ring* ring, const gpst_ring_slot* slot, uint32_t role,
                                               const char* function);
 
@@ -56,8 +65,8 @@ GPSTI_INTERN void gpsti_ring_scatter_free(gpst_ring* ring);
 GPSTI_INTERN void gpsti_ring_mpmc_set_up(gpst_ring* ring);
 /* A free slot, if there is one: nothing is given up. */
 GPSTI_INTERN gpst_result gpsti_ring_mpmc_claim(gpst_ring* ring, gpst_ring_slot* out);
-/* Puts the slot behind all others; its position. */
-GPSTI_INTERN uint64_t gpsti_ring_mpmc_push(gpst_ring* ring, uint32_t id);
+/* Puts the slot behind all others; its position, which *sequence has before a consumer can have the slot. */
+GPSTI_INTERN uint64_t gpsti_ring_mpmc_push(gpst_ring* ring, uint32_t id, uint64_t* sequence);
 GPSTI_INTERN bool gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot); /* true: evaluate */
 GPSTI_INTERN void gpsti_ring_mpmc_uncommitted(gpst_ring* ring, uint32_t n_wake); /* a producer is through with one */
 GPSTI_INTERN void gpsti_ring_mpmc_free(gpst_ring* ring, uint32_t id);
@@ -69,11 +78,13 @@ GPSTI_INTERN void gpsti_ring_mpmc_close(gpst_ring* ring);
 /* Of a ring with desc.max_readers. MEMORY with the reason set. */
 GPSTI_INTERN gpst_result gpsti_ring_readers_init(gpst_ring* ring);
 GPSTI_INTERN void gpsti_ring_readers_term(gpst_ring* ring);
-GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot);
+GPSTI_INTERN bool gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot); /* true: evaluate */
 
 /* ---- ring_event.c --------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_ring_events_init(gpst_ring* ring);
+/* Of a free slot, without waiting; a device that is lost is done, too. */
+GPSTI_INTERN bool gpsti_ring_device_is_done(const gpst_ring* ring, uint32_t id);
 /* Until the device is done with what was recorded. */
 GPSTI_INTERN void gpsti_ring_events_term(gpst_ring* ring);
 /* OK for NULL: no stream. */

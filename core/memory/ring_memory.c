@@ -16,10 +16,17 @@ GPSTI_PRIVATE void gpsti_ring_describe(const gpst_context* context, gpst_memory_
     request->tag = context ? gpsti_memory_tag(context->memory, "ring") : 0;
 }
 
+/* Device memory is aligned as the driver aligns it: less than a page. */
+GPSTI_PRIVATE size_t gpsti_ring_slack(const gpst_ring_desc* desc) {
+    return desc->memory == GPST_MEMORY_DEVICE ? desc->align_bytes - 1 : 0;
+}
+
 /* What a slot with memory of its own takes, in small pages. */
-GPSTI_PRIVATE gpst_result gpsti_ring_slot_cost(size_t stride_bytes, size_t* cost_bytes) {
+GPSTI_PRIVATE gpst_result gpsti_ring_slot_cost(const gpst_ring_desc* desc, size_t stride_bytes, size_t* cost_bytes) {
     gpsti_memory_request request;
-    gpsti_ring_describe(NULL, GPST_MEMORY_PINNED, stride_bytes, &request);
+    GPSTI_FAIL_IF(!gpsti_size_add(stride_bytes, gpsti_ring_slack(desc), &stride_bytes), GPST_ERROR_OVERFLOW,
+                  "desc.slot_bytes=%zu: too many", desc->slot_bytes);
+    gpsti_ring_describe(NULL, desc->memory, stride_bytes, &request);
     GPSTI_TRY(gpsti_memory_classify(&request));
     return gpsti_size_round_up(request.bytes, gpsti_page_bytes(), cost_bytes) ? GPST_OK : GPST_ERROR_OVERFLOW;
 }
@@ -32,7 +39,7 @@ GPSTI_INTERN gpst_result gpsti_ring_plan_memory(const gpst_ring_desc* desc, size
         return GPST_OK;
     GPSTI_FAIL_IF(!gpsti_size_round_up(desc->slot_bytes, desc->align_bytes, stride_bytes) ||
                       !gpsti_size_mul(*stride_bytes, desc->max_slots, &all_bytes) ||
-                      (desc->adaptive && GPST_FAILED(gpsti_ring_slot_cost(*stride_bytes, &cost_bytes))),
+                      (desc->adaptive && GPST_FAILED(gpsti_ring_slot_cost(desc, *stride_bytes, &cost_bytes))),
                   GPST_ERROR_OVERFLOW, "gpst_ring_create: desc.slot_bytes=%zu: times max_slots=%u does not fit",
                   desc->slot_bytes, desc->max_slots);
     if (desc->max_bytes && desc->max_bytes / cost_bytes < desc->max_slots)
@@ -59,15 +66,17 @@ GPSTI_PRIVATE void gpsti_ring_release_buffers(gpst_ring* ring, uint32_t first, u
 GPSTI_INTERN gpst_result gpsti_ring_grow_memory(gpst_ring* ring, uint32_t depth) {
     const uint32_t n_backed = ring->desc.max_slots - ring->n_bare;
     const uint32_t n = ring->slots && depth > n_backed ? depth - n_backed : 0;
+    const size_t bytes = ring->stride_bytes + gpsti_ring_slack(&ring->desc);
     for (uint32_t i = 0; i < n; i++) {
         gpst_buffer* const buffer = gpsti_ring_buffer(ring, ring->n_bare - i);
-        const gpst_result result = gpst_pool_acquire(ring->pool, ring->stride_bytes, 0, buffer);
+        const gpst_result result = gpst_pool_acquire(ring->pool, bytes, 0, buffer);
         if (GPST_FAILED(result)) {
             if (i)
                 gpsti_ring_release_buffers(ring, ring->n_bare - i + 1, ring->n_bare);
             return result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
         }
-        GPSTI_POISON(buffer->data, buffer->bytes);
+        if (ring->desc.memory != GPST_MEMORY_DEVICE)
+            GPSTI_POISON(buffer->data, buffer->bytes);
     }
     gpsti_mutex_lock(&ring->mutex);
     for (uint32_t i = 0; i < n; i++)
@@ -78,7 +87,8 @@ GPSTI_INTERN gpst_result gpsti_ring_grow_memory(gpst_ring* ring, uint32_t depth)
     return GPST_OK;
 }
 
-/* The slots at the bottom of the stack go: those above are warmer. */
+/* The slots at the bottom of the stack go: those above are warmer. One that the device still uses stays until the next
+   evaluation. */
 GPSTI_INTERN void gpsti_ring_shrink_memory(gpst_ring* ring) {
     const uint32_t depth = gpsti_a32_load_relaxed(&ring->depth), first = ring->n_bare + 1;
     if (!ring->slots || ring->desc.max_slots - ring->n_bare <= depth)
@@ -86,7 +96,8 @@ GPSTI_INTERN void gpsti_ring_shrink_memory(gpst_ring* ring) {
     gpsti_mutex_lock(&ring->mutex);
     if (!ring->spsc)
         gpsti_ring_gather_free(ring);
-    while (ring->desc.max_slots - ring->n_bare > depth && ring->producer.n_free) {
+    while (ring->desc.max_slots - ring->n_bare > depth && ring->producer.n_free &&
+           gpsti_ring_device_is_done(ring, ring->free_ids[0])) {
         const uint32_t id = ring->free_ids[0];
         ring->free_ids[0] = ring->free_ids[--ring->producer.n_free];
         ring->free_ids[ring->desc.max_slots - ++ring->n_bare] = id;
@@ -102,6 +113,7 @@ GPSTI_PRIVATE gpst_result gpsti_ring_map_each(gpst_ring* ring) {
     gpst_pool_desc desc;
     memset(&desc, 0, sizeof desc);
     desc.max_bytes = ring->desc.max_bytes;
+    desc.kind = ring->desc.memory;
     desc.tag = "ring";
     ring->slots = (gpst_buffer*)gpsti_alloc(&ring->context->host, ring->desc.max_slots * sizeof *ring->slots);
     if (!ring->slots)
@@ -114,12 +126,11 @@ GPSTI_PRIVATE gpst_result gpsti_ring_map_each(gpst_ring* ring) {
 
 /* ---- of any ring ------------------------------------------------------------------------ */
 
-/* Device memory is aligned as the driver aligns it: less than a page. */
 GPSTI_PRIVATE gpst_result gpsti_ring_map_all(gpst_ring* ring) {
     const gpst_ring_desc* const desc = &ring->desc;
     gpsti_memory_request request;
     size_t bytes = ring->stride_bytes * desc->max_slots;
-    const size_t slack_bytes = desc->memory == GPST_MEMORY_DEVICE ? desc->align_bytes - 1 : 0;
+    const size_t slack_bytes = gpsti_ring_slack(desc);
     GPSTI_FAIL_IF(!gpsti_size_add(bytes, slack_bytes, &bytes), GPST_ERROR_OVERFLOW, "desc.slot_bytes=%zu: too many",
                   desc->slot_bytes);
     gpsti_ring_describe(ring->context, desc->memory, bytes, &request);

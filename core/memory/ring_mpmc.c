@@ -15,11 +15,12 @@ GPSTI_PRIVATE void gpsti_ring_move_tail(gpst_ring* ring, uint64_t tail) {
     (void)gpsti_a64_cas(&ring->producer.tail, &tail, tail + 1);
 }
 
-GPSTI_INTERN uint64_t gpsti_ring_mpmc_push(gpst_ring* ring, uint32_t id) {
+GPSTI_INTERN uint64_t gpsti_ring_mpmc_push(gpst_ring* ring, uint32_t id, uint64_t* sequence) {
     for (;;) {
         const uint64_t tail = gpsti_a64_load(&ring->producer.tail);
         gpsti_a64* const cell = gpsti_ring_cell_at(ring, tail);
         uint64_t seen = gpsti_a64_load(cell);
+        *sequence = tail;
         if (gpsti_ring_is_at(seen, tail - ring->n_cells) && gpsti_a64_cas(cell, &seen, gpsti_ring_pack(tail + 1, id))) {
             (void)gpsti_a64_add(&ring->producer.ticks, gpsti_ring_time(ring));
             gpsti_ring_move_tail(ring, tail);
@@ -95,13 +96,11 @@ GPSTI_INTERN void gpsti_ring_mpmc_uncommitted(gpst_ring* ring, uint32_t n_wake) 
 }
 
 GPSTI_INTERN bool gpsti_ring_mpmc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
-    ring->entries[id].words[0] = slot->words[0];
-    ring->entries[id].words[1] = slot->words[1];
     if (ring->adapt)
         gpsti_mutex_lock(&ring->mutex);
-    slot->sequence = gpsti_ring_mpmc_push(ring, id);
+    const uint64_t position = gpsti_ring_mpmc_push(ring, id, &slot->sequence);
     if (ring->desc.policy == GPST_RING_LATEST_ONLY)
-        while (gpsti_ring_give_up_oldest(ring, slot->sequence)) {}
+        while (gpsti_ring_give_up_oldest(ring, position)) {}
     const bool due = ring->adapt && gpsti_ring_count_commit(ring);
     if (ring->adapt)
         gpsti_mutex_unlock(&ring->mutex);

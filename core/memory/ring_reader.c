@@ -7,10 +7,6 @@
 
 #include <string.h>
 
-GPSTI_PRIVATE gpsti_a32* gpsti_ring_hold_of(const gpst_ring* ring, uint32_t index, uint32_t id) {
-    return &ring->holds[(size_t)index * ring->desc.max_slots + id];
-}
-
 /* ---- a slot and its readers ---------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_ring_depart(gpst_ring* ring, bool given_up) {
@@ -59,21 +55,21 @@ GPSTI_PRIVATE void gpsti_ring_skip_all_to(gpst_ring* ring, uint64_t position) {
 /* ---- producers ------------------------------------------------------------------------- */
 
 /* Nobody will take a slot that is committed while there is no reader: it is free again at once. */
-GPSTI_INTERN void gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
-    ring->entries[id].words[0] = slot->words[0];
-    ring->entries[id].words[1] = slot->words[1];
+GPSTI_INTERN bool gpsti_ring_readers_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     gpsti_mutex_lock(&ring->mutex);
     const uint32_t n_readers = ring->n_readers;
     gpsti_a32_store(&ring->entries[id].refs, n_readers * (GPSTI_RING_UNTAKEN + GPSTI_RING_UNRELEASED));
-    slot->sequence = gpsti_ring_mpmc_push(ring, id);
+    const uint64_t position = gpsti_ring_mpmc_push(ring, id, &slot->sequence);
     if (n_readers && ring->desc.policy == GPST_RING_LATEST_ONLY)
-        gpsti_ring_skip_all_to(ring, slot->sequence);
+        gpsti_ring_skip_all_to(ring, position);
     if (!n_readers) {
         gpsti_ring_depart(ring, true);
         gpsti_ring_mpmc_free(ring, id);
     }
+    const bool due = ring->adapt && gpsti_ring_count_commit(ring);
     gpsti_mutex_unlock(&ring->mutex);
     gpsti_ring_mpmc_uncommitted(ring, UINT32_MAX);
+    return due;
 }
 
 /* The oldest slot that no reader holds, and what is older: false if there is none. A slot that one reader holds would
@@ -102,9 +98,11 @@ GPSTI_PRIVATE gpst_result gpsti_ring_readers_try_acquire(gpst_ring* ring, gpst_r
     gpst_result result = gpsti_ring_mpmc_claim(ring, out);
     (void)reader;
     while (result == GPST_ERROR_WOULD_BLOCK && drops_old) {
-        gpsti_mutex_lock(&ring->mutex);
+        if (!ring->adapt) /* else counted_acquire has it */
+            gpsti_mutex_lock(&ring->mutex);
         const bool any = gpsti_ring_readers_give_up(ring);
-        gpsti_mutex_unlock(&ring->mutex);
+        if (!ring->adapt)
+            gpsti_mutex_unlock(&ring->mutex);
         result = gpsti_ring_mpmc_claim(ring, out);
         if (!any)
             break;
@@ -131,8 +129,8 @@ GPSTI_PRIVATE bool gpsti_ring_next(gpst_ring* ring, gpsti_ring_cursor* cursor, u
     }
 }
 
-GPSTI_PRIVATE uint32_t gpsti_ring_reader_role(const gpst_ring_reader* reader) {
-    return GPSTI_RING_TAKEN | (reader->index + 1) << GPSTI_RING_READER_SHIFT;
+GPSTI_PRIVATE uint32_t gpsti_ring_reader_role(uint32_t index) {
+    return GPSTI_RING_TAKEN | (index + 1) << GPSTI_RING_READER_SHIFT;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_ring_reader_try_take(gpst_ring* ring, gpst_ring_reader* reader, gpst_ring_slot* out) {
@@ -145,11 +143,37 @@ GPSTI_PRIVATE gpst_result gpsti_ring_reader_try_take(gpst_ring* ring, gpst_ring_
         if (!gpsti_ring_next(ring, cursor, &position, &id))
             return GPST_END;
     }
-    gpsti_a32_store(gpsti_ring_hold_of(ring, reader->index, id), 1);
+    gpsti_ring_hand_over(ring, position, id, gpsti_ring_reader_role(reader->index), out);
     gpsti_ring_pass(ring, id, true);
     (void)gpsti_a64_add(&cursor->taken, 1);
-    gpsti_ring_hand_over(ring, position, id, gpsti_ring_reader_role(reader), out);
     return GPST_OK;
+}
+
+/* ---- the same, counted: of an adaptive ring ------------------------------------------------ */
+
+GPSTI_PRIVATE gpst_result gpsti_ring_readers_counted_acquire(gpst_ring* ring, gpst_ring_reader* reader,
+                                                             gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const uint64_t given_up = gpsti_a64_load_relaxed(&ring->consumer.given_up);
+    const gpst_result result = gpsti_ring_readers_try_acquire(ring, reader, out);
+    const bool gave_up = given_up != gpsti_a64_load_relaxed(&ring->consumer.given_up);
+    gpsti_ring_count_acquire(ring, gave_up ? GPST_ERROR_WOULD_BLOCK : result,
+                             gpsti_ring_used(gpsti_a64_load(&ring->state)));
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
+}
+
+/* A reader that has taken all finds the ring empty only where the others have, too: else it is faster than they are,
+   which more slots would not change. */
+GPSTI_PRIVATE gpst_result gpsti_ring_reader_counted_take(gpst_ring* ring, gpst_ring_reader* reader,
+                                                         gpst_ring_slot* out) {
+    gpsti_mutex_lock(&ring->mutex);
+    const gpst_result result = gpsti_ring_reader_try_take(ring, reader, out);
+    const bool all_taken = gpsti_a64_load(&ring->consumer.head) == gpsti_a64_load(&ring->producer.tail);
+    if (result == GPST_OK || all_taken)
+        gpsti_ring_count_take(ring, result);
+    gpsti_mutex_unlock(&ring->mutex);
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_ring_readers_refuse_take(gpst_ring* ring, gpst_ring_reader* reader,
@@ -160,12 +184,10 @@ GPSTI_PRIVATE gpst_result gpsti_ring_readers_refuse_take(gpst_ring* ring, gpst_r
     return GPST_ERROR_STATE;
 }
 
-/* False: the reader does not hold it. */
-GPSTI_PRIVATE bool gpsti_ring_reader_give_back(gpst_ring* ring, uint32_t index, uint32_t id) {
-    if (!gpsti_a32_exchange(gpsti_ring_hold_of(ring, index, id), 0))
-        return false;
-    gpsti_ring_drop_reference(ring, id);
-    return true;
+/* If the reader holds it. */
+GPSTI_PRIVATE void gpsti_ring_reader_give_back(gpst_ring* ring, uint32_t index, uint32_t id) {
+    if (gpsti_ring_end_held(ring, id, gpsti_ring_reader_role(index)))
+        gpsti_ring_drop_reference(ring, id);
 }
 
 /* ---- the public calls -------------------------------------------------------------------- */
@@ -210,7 +232,7 @@ GPST_API void gpst_ring_reader_destroy(gpst_ring_reader* reader) {
     if (cursor->active) {
         gpsti_ring_skip_to(ring, cursor, gpsti_a64_load(&ring->producer.tail));
         for (uint32_t id = 0; id < ring->desc.max_slots; id++)
-            (void)gpsti_ring_reader_give_back(ring, reader->index, id);
+            gpsti_ring_reader_give_back(ring, reader->index, id);
         cursor->active = 0;
         ring->n_readers--;
     }
@@ -226,14 +248,15 @@ GPST_API gpst_result gpst_ring_reader_take(gpst_ring_reader* reader, int64_t tim
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "%s: out=NULL: must not be NULL", function);
     gpst_ring* const ring = reader->ring;
     GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    gpst_result result = gpsti_ring_get(ring, gpsti_ring_reader_try_take, reader, &ring->items, timeout_ns, out);
+    const gpsti_ring_try look = ring->adapt ? gpsti_ring_reader_counted_take : gpsti_ring_reader_try_take;
+    gpst_result result = gpsti_ring_get(ring, look, reader, &ring->items, timeout_ns, out);
     if (result != GPST_OK)
         return gpsti_ring_explain(result, function, timeout_ns, "nothing was committed");
-    const uint32_t id = (out->id ^ gpsti_ring_reader_role(reader)) - 1;
+    const uint32_t id = (out->id ^ gpsti_ring_reader_role(reader->index)) - 1;
     result = gpsti_ring_await_filled(ring, id, stream, function);
     if (GPST_FAILED(result)) {
-        (void)gpsti_ring_reader_give_back(ring, reader->index, id);
         gpsti_ring_forget(out);
+        gpsti_ring_reader_give_back(ring, reader->index, id);
     }
     return result;
 }
@@ -242,15 +265,15 @@ GPST_API gpst_result gpst_ring_reader_release(gpst_ring_reader* reader, gpst_rin
     const char* function = "gpst_ring_reader_release";
     GPSTI_TRY(gpsti_ring_reader_check(reader, function));
     gpst_ring* const ring = reader->ring;
-    const uint32_t id = gpsti_ring_claim(ring, slot, gpsti_ring_reader_role(reader), function);
+    const uint32_t role = gpsti_ring_reader_role(reader->index);
+    const uint32_t id = gpsti_ring_claim(ring, slot, role, function);
     if (id == GPSTI_RING_NO_SLOT)
         return GPST_ERROR_ARGUMENT;
-    GPSTI_FAIL_IF(!gpsti_a32_load(gpsti_ring_hold_of(ring, reader->index, id)), GPST_ERROR_ARGUMENT,
-                  "%s: slot.id=%u: not held by this reader", function, slot->id);
-    GPSTI_TRY(gpsti_ring_check_stream(ring, stream, function));
-    GPSTI_TRY(gpsti_ring_record_released(ring, id, reader->index, stream, function));
-    (void)gpsti_ring_reader_give_back(ring, reader->index, id);
+    const gpst_result result = gpsti_ring_record_released(ring, id, reader->index, stream, function);
+    if (GPST_FAILED(result))
+        return gpsti_ring_unclaim(ring, id, role, slot, result);
     gpsti_ring_forget(slot);
+    gpsti_ring_drop_reference(ring, id);
     return GPST_OK;
 }
 
@@ -285,7 +308,7 @@ GPSTI_INTERN gpst_result gpsti_ring_readers_init(gpst_ring* ring) {
         ring->readers[i].ring = ring;
         ring->readers[i].index = i;
     }
-    ring->try_acquire = gpsti_ring_readers_try_acquire;
+    ring->try_acquire = ring->adapt ? gpsti_ring_readers_counted_acquire : gpsti_ring_readers_try_acquire;
     ring->try_take = gpsti_ring_readers_refuse_take;
     return GPST_OK;
 }

@@ -37,8 +37,6 @@ GPSTI_PRIVATE gpst_result gpsti_ring_spsc_try_acquire(gpst_ring* ring, gpst_ring
 
 GPSTI_INTERN bool gpsti_ring_spsc_commit(gpst_ring* ring, uint32_t id, gpst_ring_slot* slot) {
     const uint64_t tail = gpsti_a64_load_relaxed(&ring->producer.tail);
-    ring->entries[id].words[0] = slot->words[0];
-    ring->entries[id].words[1] = slot->words[1];
     gpsti_a64_store_relaxed(gpsti_ring_cell_at(ring, tail), gpsti_ring_pack(tail + 1, id));
     slot->sequence = tail;
     gpsti_ring_add(&ring->producer.ticks, gpsti_ring_time(ring));

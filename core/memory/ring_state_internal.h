@@ -42,6 +42,7 @@ typedef struct gpsti_ring_entry {
     gpsti_a64 marks;
     gpsti_a32 refs;
     gpsti_a32 next; /* MPMC, free: the id below it on the stack, from 1; 0: none */
+    gpsti_a32 loan; /* grows with each; odd: a producer or a consumer of the shared cursor holds the slot */
 } gpsti_ring_entry;
 
 /* A reader's place. */
@@ -137,7 +138,7 @@ struct gpst_ring {
     gpst_event** events;        /* desc.streams: [1 + max(1, max_readers)][max_slots]: the producer's, each reader's */
     gpst_ring_reader* readers;  /* desc.max_readers: what users have, */
     gpsti_ring_cursor* cursors; /* [max_readers]; */
-    gpsti_a32* holds;           /* [max_readers][max_slots]: 1: that reader has taken that slot and not released it */
+    gpsti_a32* holds;           /* [max_readers][max_slots]: as entry.loan, of that reader */
     uint32_t n_readers;         /* active, under the mutex */
     uint64_t created_ticks;
     gpsti_a32 depth;

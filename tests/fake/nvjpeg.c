@@ -59,7 +59,7 @@ typedef struct image {
 
 /* ---- what tests ask and set -------------------------------------------------------------------------------- */
 
-static int n_live, n_misused, n_calls, n_prepared;
+static int n_live, n_misused, n_calls, n_fired, n_prepared;
 static int n_decoded[4]; /* by backend */
 
 #define ADD(counter, amount) (void)__atomic_fetch_add(&(counter), (amount), __ATOMIC_ACQ_REL)
@@ -67,6 +67,7 @@ static int n_decoded[4]; /* by backend */
 
 FAKE_API void fake_nvjpeg_reset(void) {
     __atomic_store_n(&n_calls, 0, __ATOMIC_RELEASE);
+    __atomic_store_n(&n_fired, 0, __ATOMIC_RELEASE);
     __atomic_store_n(&n_prepared, 0, __ATOMIC_RELEASE);
     for (int i = 0; i < 4; i++)
         __atomic_store_n(&n_decoded[i], 0, __ATOMIC_RELEASE);
@@ -74,6 +75,8 @@ FAKE_API void fake_nvjpeg_reset(void) {
 
 FAKE_API int fake_nvjpeg_live(void) { return LOAD(n_live); }         /* handles */
 FAKE_API int fake_nvjpeg_misused(void) { return LOAD(n_misused); }   /* since it was loaded */
+FAKE_API int fake_nvjpeg_calls(void) { return LOAD(n_calls); }       /* that could have failed, since the reset */
+FAKE_API int fake_nvjpeg_fired(void) { return LOAD(n_fired); }       /* faults, since the reset */
 FAKE_API int fake_nvjpeg_prepared(void) { return LOAD(n_prepared); } /* batches, since the reset */
 FAKE_API int fake_nvjpeg_decoded(int backend) { return LOAD(n_decoded[backend]); }
 
@@ -91,7 +94,10 @@ static int fault(const char* function) {
         return OK;
     if (strcmp(name, "*") != 0 && strcmp(name, function) != 0)
         return OK;
-    return __atomic_add_fetch(&n_calls, 1, __ATOMIC_ACQ_REL) == n ? status : OK;
+    if (__atomic_add_fetch(&n_calls, 1, __ATOMIC_ACQ_REL) != n)
+        return OK;
+    ADD(n_fired, 1);
+    return status;
 }
 
 static int misuse(const char* function) {
