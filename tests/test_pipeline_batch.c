@@ -225,7 +225,7 @@ static void test_launches_are_shared(void** state) {
 /* The rules by themselves: who waits for whom, and who never does. */
 static void test_who_waits(void** state) {
     (void)state;
-    static gpsti_slot slots[8];
+    static gpsti_item slots[8];
     static gpst_pipeline pipeline;
     gpsti_step step;
     memset(slots, 0, sizeof slots);
@@ -235,9 +235,9 @@ static void test_who_waits(void** state) {
     step.batch = 4;
     step.batch_full = 3;
     static gpsti_camera camera;
-    pipeline.cameras = &camera;
+    pipeline.items.cameras = &camera;
     for (uint32_t n = 0; n < 8; n++) {
-        slots[n].job.slot = &slots[n];
+        slots[n].job.item = &slots[n];
         slots[n].pipeline = &pipeline;
     }
     gpsti_queue_put(&step, &slots[0].job);
@@ -277,7 +277,7 @@ static void test_who_waits(void** state) {
 /* Whose camera was served longest ago; but where batches have deadlines the first, as the policy has chosen. */
 static void test_who_is_next(void** state) {
     (void)state;
-    static gpsti_slot slots[2];
+    static gpsti_item slots[2];
     static gpsti_camera cameras[2];
     static gpst_pipeline pipeline;
     static gpsti_batch_times times;
@@ -288,13 +288,13 @@ static void test_who_is_next(void** state) {
         memset(&step, 0, sizeof step);
         step.kind = GPSTI_STEP_HOST;
         step.times = with_deadlines ? &times : NULL;
-        pipeline.cameras = cameras;
-        pipeline.n_cameras = 2;
+        pipeline.items.cameras = cameras;
+        pipeline.items.n_cameras = 2;
         cameras[0].served[0] = 7;
         for (uint32_t n = 0; n < 2; n++) {
-            slots[n].job.slot = &slots[n];
+            slots[n].job.item = &slots[n];
             slots[n].pipeline = &pipeline;
-            slots[n].item.camera = n;
+            slots[n].shown.camera = n;
             gpsti_queue_put(&step, &slots[n].job);
         }
         assert_ptr_equal(gpsti_queue_take(&step), &slots[with_deadlines ? 0 : 1].job);

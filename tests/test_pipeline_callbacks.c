@@ -49,7 +49,7 @@ static outcome run_calls(calls asked) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     gpst_pipeline_query_stats(pipeline, &out.stats);
-    out.source = pipeline->source_clock;
+    out.source = pipeline->counts.source_clock;
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     printf("    %s\n", out.stats.verdict.text);
     kit_close(self);

@@ -389,11 +389,11 @@ typedef struct failing_outputs {
 /* The last one of those that are at work fails, the others stay until that is known. */
 static gpst_result fail_one_output(void* user_data, gpst_task* task) {
     failing_outputs* const self = (failing_outputs*)user_data;
-    const gpsti_slot* const slot = (const gpsti_slot*)(const void*)task->item;
+    const gpsti_item* const item = (const gpsti_item*)(const void*)task->item;
     const int64_t end_ns = gpsti_now_ns() + PATIENCE_NS;
     if (gpsti_a32_add(&self->n_begun, 1) + 1 == self->n_together)
         return gpst_task_fail(task, GPST_ERROR_FORMAT, "output %u is bad", task->picture_index);
-    while (self->n_together > 1 && !gpsti_slot_has_failed(slot) && gpsti_now_ns() < end_ns)
+    while (self->n_together > 1 && !gpsti_item_has_failed(item) && gpsti_now_ns() < end_ns)
         gpsti_sleep_ns(100000);
     return GPST_OK;
 }

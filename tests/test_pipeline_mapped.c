@@ -194,9 +194,9 @@ static void test_the_users_work_is_copied(void** state) {
 
 /* Where the system would lock no more pages, pictures are pageable: those are copied. */
 static gpst_result unpin(void* user_data, gpst_task* task) {
-    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)task->item;
+    gpsti_item* const item = (gpsti_item*)(uintptr_t)task->item;
     (void)user_data;
-    slot->sets[0].host[0].pinned = false;
+    item->sets[0].host[0].pinned = false;
     return GPST_OK;
 }
 

@@ -647,13 +647,13 @@ static void test_step_halved_batch_and_back(void** state) {
     gpsti_a32_store(&self->back_from, NONE_STOPS);
     paced_drain(self);
     assert_true(paced_count(self, STEP_BATCH) >= 1);
-    assert_int_equal(self->pipeline->shortage.batch_most, 1);
+    assert_int_equal(self->pipeline->memory.shortage.batch_most, 1);
     gpst_pool_release(self->pool, &self->loan);
     const unsigned raised = paced_count(self, STEP_BACK);
-    for (int i = 0; i < 12 && (self->pipeline->shortage.slots_most > 0 || self->pipeline->shortage.batch_most > 0); i++)
+    for (int i = 0; i < 12 && (self->pipeline->memory.shortage.slots_most > 0 || self->pipeline->memory.shortage.batch_most > 0); i++)
         paced_pass(self, 1, 500);
-    assert_int_equal(self->pipeline->shortage.slots_most, 0);
-    assert_int_equal(self->pipeline->shortage.batch_most, 0);
+    assert_int_equal(self->pipeline->memory.shortage.slots_most, 0);
+    assert_int_equal(self->pipeline->memory.shortage.batch_most, 0);
     assert_true(paced_count(self, STEP_BACK) >= raised + 3); /* two, four, and all eight */
     paced_close(self);
 }

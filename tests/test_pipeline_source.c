@@ -45,8 +45,8 @@ static gpst_result giver_source(void* user_data, uint64_t index, gpst_input* out
     if (self->over)
         return GPST_END;
     self->n_given++;
-    self->n_late += gpsti_a32_load(&self->owner->pipeline->cancel) != 0 ||
-                    gpsti_a32_load(&self->owner->pipeline->stop) != 0;
+    self->n_late += gpsti_a32_load(&self->owner->pipeline->flow.cancel) != 0 ||
+                    gpsti_a32_load(&self->owner->pipeline->flow.stop) != 0;
     self->called_ns[index] = gpsti_now_ns();
     if (self->fail_every != 0 && index % self->fail_every == 3)
         return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "line %u is bad", (unsigned)index);
@@ -231,7 +231,7 @@ static void test_nobody_says_what_is_in_memory(void** state) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
     gpst_pipeline_query_stats(self->pipeline, &stats);
-    gpst_reader_query_info(self->pipeline->reader, &reader);
+    gpst_reader_query_info(self->pipeline->files.reader, &reader);
     assert_int_equal(stats.items_ok, N_LISTED);
     assert_true(stats.bytes_read > N_LISTED);
     assert_in_range(reader.reads, 8, N_LISTED);

@@ -123,7 +123,7 @@ static void test_cpu_time_of_a_group(void** state) {
 static int64_t disk_busy_ns(const gpst_pipeline* pipeline) {
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
     gpsti_mutex_lock(mutex);
-    const int64_t busy_ns = pipeline->busy[GPST_RESOURCE_DISK_OUT].busy_ns;
+    const int64_t busy_ns = pipeline->counts.busy[GPST_RESOURCE_DISK_OUT].busy_ns;
     gpsti_mutex_unlock(mutex);
     return busy_ns;
 }
@@ -172,7 +172,7 @@ static gpst_result replace_in_the_middle(void* user_data, gpst_task* task) {
     const int64_t before_ns = disk_busy_ns(task->pipeline);
     if (task->item->index != 3)
         return GPST_OK;
-    replace_a_file(self, task->pipeline->writer);
+    replace_a_file(self, task->pipeline->files.writer);
     for (int ms = 0; disk_busy_ns(task->pipeline) == before_ns && ms < 10000; ms++)
         gpsti_sleep_ns(1000000);
     kit_check(self, disk_busy_ns(task->pipeline) > before_ns);
@@ -191,7 +191,7 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     desc.n_slots = desc.n_writes = 1;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
-    const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->end_ns;
+    const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->counts.end_ns;
     gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns);
     gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000);
@@ -357,7 +357,7 @@ static uint32_t n_beside_at_last(gpst_run_mode mode, uint32_t n_workers, uint32_
     desc.mode = mode;
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
-    const uint32_t n_beside = self->pipeline->timing.n_beside;
+    const uint32_t n_beside = self->pipeline->counts.timing.n_beside;
     assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
     self->pipeline = NULL;
     kit_close(self);

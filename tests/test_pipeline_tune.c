@@ -145,11 +145,12 @@ static void test_limits_are_of_the_desc(void** state) {
 }
 
 static bool obeys(const gpst_pipeline* p, const uint32_t* now) {
-    bool does = p->n_active == now[GPST_KNOB_WORKERS] && p->n_slots == now[GPST_KNOB_SLOTS] &&
-                p->desc.n_reads == now[GPST_KNOB_READS] && p->desc.n_writes == now[GPST_KNOB_WRITES] &&
-                p->kernel_threads == now[GPST_KNOB_INSIDE];
-    for (uint32_t s = 0; s < p->n_steps; s++)
-        does = does && (p->steps[s].kind != GPSTI_STEP_OFFLOAD || p->steps[s].streams == now[GPST_KNOB_STREAMS]);
+    const gpsti_plan* const plan = &p->plan;
+    bool does = p->flow.n_active == now[GPST_KNOB_WORKERS] && p->items.n_slots == now[GPST_KNOB_SLOTS] &&
+                plan->desc.n_reads == now[GPST_KNOB_READS] && plan->desc.n_writes == now[GPST_KNOB_WRITES] &&
+                plan->kernel_threads == now[GPST_KNOB_INSIDE];
+    for (uint32_t s = 0; s < plan->n_steps; s++)
+        does = does && (plan->steps[s].kind != GPSTI_STEP_OFFLOAD || plan->steps[s].streams == now[GPST_KNOB_STREAMS]);
     return does;
 }
 
@@ -164,7 +165,7 @@ static void run_with_settings(const char* backend) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
     gpst_pipeline_query_tuner(self->pipeline, &report);
-    assert_true(gpsti_a32_load(&self->pipeline->open) == 0 || obeys(self->pipeline, report.settings.value));
+    assert_true(gpsti_a32_load(&self->pipeline->flow.open) == 0 || obeys(self->pipeline, report.settings.value));
     assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
     self->pipeline = NULL;
     kit_check_files(self);
@@ -216,7 +217,7 @@ static gpst_pipeline* make_open(kit* self, gpst_pipeline_desc* desc) {
     desc->mode = GPST_RUN_DEFAULT;
     assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
     lock(self);
-    gpsti_a32_store(&self->pipeline->open, 1);
+    gpsti_a32_store(&self->pipeline->flow.open, 1);
     gpsti_tune_open(self->pipeline);
     return self->pipeline;
 }
@@ -243,7 +244,7 @@ static void test_a_block_is_obeyed(void** state) {
         gpsti_tune* const tune = &pipeline->tune;
         const bool plain = i > 0;
         const gpst_run_mode loop = i == 0 ? GPST_RUN_ENGINE : i == 1 ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_PLAIN_INSIDE;
-        pipeline->kernel_threads = i == 2 ? 4 : 1; /* a lone item's kernels had, in the block */
+        pipeline->plan.kernel_threads = i == 2 ? 4 : 1; /* a lone item's kernels had, in the block */
         tune->guard.report.engine_ns = 1e6;
         tune->paused = true;
         tune->block_items = 10;
@@ -253,7 +254,7 @@ static void test_a_block_is_obeyed(void** state) {
         assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], loop);
         assert_int_equal(last_line(pipeline)->knob, GPST_KNOB_LOOP);
         assert_string_equal(last_line(pipeline)->reason, tune->guard.report.text);
-        assert_int_equal(tune->n_unjudged, pipeline->n_active);
+        assert_int_equal(tune->n_unjudged, pipeline->flow.n_active);
         if (plain) {
             static const int64_t item_ms[] = {10, 13, 10, 13, 11, 13, 13};
             assert_int_equal(tune->block_items, 64);
@@ -291,25 +292,25 @@ static void test_refused_knobs_stay(void** state) {
     gpst_pipeline_desc desc = kit_standard(self, 1);
     gpst_pipeline* const pipeline = make_open(self, &desc);
     uint32_t* const now = pipeline->tune.tuner.now.value;
-    const uint32_t reads = pipeline->desc.n_reads, writes = pipeline->desc.n_writes, slots = pipeline->n_slots_made;
-    pipeline->frozen = true;
+    const uint32_t reads = pipeline->plan.desc.n_reads, writes = pipeline->plan.desc.n_writes, slots = pipeline->items.n_slots_made;
+    pipeline->counts.frozen = true;
     now[GPST_KNOB_READS] = 65; /* more threads than there may be */
     gpsti_tune_open(pipeline);
-    assert_false(pipeline->frozen); /* what a new setting needs has to be made */
+    assert_false(pipeline->counts.frozen); /* what a new setting needs has to be made */
     check_refused(pipeline, GPST_KNOB_READS, reads, "65 refused: gpst_reader_set_in_flight");
-    assert_int_equal(pipeline->desc.n_reads, reads);
+    assert_int_equal(pipeline->plan.desc.n_reads, reads);
     now[GPST_KNOB_WRITES] = 65;
     gpsti_tune_open(pipeline);
     check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
-    assert_int_equal(pipeline->desc.n_writes, writes);
+    assert_int_equal(pipeline->plan.desc.n_writes, writes);
     now[GPST_KNOB_SLOTS] = slots + 3;
     test_memory_refuse(&self->memory, 14); /* entries for the memory of all, the first with 12 pieces, one of the next */
     gpsti_tune_open(pipeline);
     test_memory_relent(&self->memory);
     snprintf(why, sizeof why, "%u refused: ", slots + 3);
     check_refused(pipeline, GPST_KNOB_SLOTS, slots + 1, why);
-    assert_int_equal(pipeline->n_slots, slots + 1);
-    assert_int_equal(pipeline->n_slots_made, slots + 1);
+    assert_int_equal(pipeline->items.n_slots, slots + 1);
+    assert_int_equal(pipeline->items.n_slots_made, slots + 1);
     unmake(self);
 }
 
@@ -417,7 +418,7 @@ static gpst_result decode_and_interfere(void* user_data, gpst_task* task) {
     gpsti_tune* const tune = &pipeline->tune;
     const uint64_t index = task->item->index;
     gpsti_mutex_lock(mutex);
-    if (gpsti_a32_load(&pipeline->open) != 0 && !tune->paused && index % 5 == 0) {
+    if (gpsti_a32_load(&pipeline->flow.open) != 0 && !tune->paused && index % 5 == 0) {
         tune->paused = true;
         tune->block_items = 1 + index % 4;
         tune->guard.decided = index % 3 == 0;

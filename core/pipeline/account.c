@@ -18,7 +18,7 @@ GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_step* 
     service->step = step;
     service->n_threads = 1;
     service->setup_ns = gpsti_pool_growth_here_ns();
-    service->cpu_ns = job->slot->samples_cpu ? gpsti_thread_cpu_ns() : -1;
+    service->cpu_ns = job->item->samples_cpu ? gpsti_thread_cpu_ns() : -1;
     service->start_ns = gpsti_now_ns();
     service->wait_ns = job->ready_ns > 0 ? service->start_ns - job->ready_ns : 0;
 }
@@ -41,26 +41,26 @@ GPSTI_PRIVATE void gpsti_account_file(gpst_pipeline* pipeline, gpsti_clock* cloc
     const int64_t busy_ns = service->end_ns - service->start_ns;
     gpsti_clock_add(clock, busy_ns, 0, service->bytes, service->failed);
     if (service->step->kind == GPSTI_STEP_READ) {
-        pipeline->own_read_ns += busy_ns;
-        pipeline->bytes_read += service->bytes;
-        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_IN], service->start_ns, service->end_ns);
+        pipeline->counts.own_read_ns += busy_ns;
+        pipeline->counts.bytes_read += service->bytes;
+        gpsti_busy_add(&pipeline->counts.busy[GPST_RESOURCE_DISK_IN], service->start_ns, service->end_ns);
         return;
     }
-    pipeline->own_write_ns += busy_ns;
-    pipeline->bytes_written += service->failed ? 0 : service->bytes;
-    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], service->start_ns, service->end_ns);
+    pipeline->counts.own_write_ns += busy_ns;
+    pipeline->counts.bytes_written += service->failed ? 0 : service->bytes;
+    gpsti_busy_add(&pipeline->counts.busy[GPST_RESOURCE_DISK_OUT], service->start_ns, service->end_ns);
 }
 
 /* CPU time of device work: the stages' where the host's cores compute them, else the submission's. */
 GPSTI_PRIVATE void gpsti_account_group(gpst_pipeline* pipeline, const gpsti_service* service) {
     const gpsti_step* const step = service->step;
     const int64_t busy_ns = service->end_ns - service->start_ns, n_threads = (int64_t)service->n_threads;
-    pipeline->kernel_cpu_ns += busy_ns * (n_threads - 1);
-    if (!pipeline->device_on_host)
-        gpsti_clock_add(&pipeline->submit_clock, busy_ns, 0, 0, false);
-    for (uint32_t s = 0; service->cpu_ns >= 0 && s < (pipeline->device_on_host ? step->n_stages : 1); s++)
-        gpsti_clock_add_cpu(pipeline->device_on_host ? &pipeline->clocks[step->first_clock + 1 + s]
-                                                     : &pipeline->submit_clock,
+    pipeline->counts.kernel_cpu_ns += busy_ns * (n_threads - 1);
+    if (!pipeline->plan.device_on_host)
+        gpsti_clock_add(&pipeline->counts.submit_clock, busy_ns, 0, 0, false);
+    for (uint32_t s = 0; service->cpu_ns >= 0 && s < (pipeline->plan.device_on_host ? step->n_stages : 1); s++)
+        gpsti_clock_add_cpu(pipeline->plan.device_on_host ? &pipeline->counts.clocks[step->first_clock + 1 + s]
+                                                          : &pipeline->counts.submit_clock,
                             service->cpu_ns * n_threads, busy_ns);
 }
 
@@ -71,10 +71,10 @@ GPSTI_INTERN void gpsti_account_service(gpst_pipeline* pipeline, const gpsti_ser
         gpsti_account_group(pipeline, service);
         return;
     }
-    if (step->kind == GPSTI_STEP_FINISH && service->end_ns > pipeline->end_ns)
-        pipeline->end_ns = service->end_ns;
+    if (step->kind == GPSTI_STEP_FINISH && service->end_ns > pipeline->counts.end_ns)
+        pipeline->counts.end_ns = service->end_ns;
     gpsti_clock* const clock =
-        step->kind == GPSTI_STEP_FINISH ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+        step->kind == GPSTI_STEP_FINISH ? &pipeline->counts.finish_clock : &pipeline->counts.clocks[step->first_clock];
     if (step->kind == GPSTI_STEP_READ || step->kind == GPSTI_STEP_WRITE)
         gpsti_account_file(pipeline, clock, service);
     else
@@ -85,70 +85,70 @@ GPSTI_INTERN void gpsti_account_service(gpst_pipeline* pipeline, const gpsti_ser
 }
 
 GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns, int64_t cpu_ns) {
-    gpsti_clock* const clock = &pipeline->source_clock;
+    gpsti_clock* const clock = &pipeline->counts.source_clock;
     clock->count += n_items;
     clock->busy_ns += busy_ns;
     if (cpu_ns >= 0)
         gpsti_clock_add_cpu(clock, cpu_ns, busy_ns);
-    gpsti_work_average(&pipeline->source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
+    gpsti_work_average(&pipeline->flow.source_ns, busy_ns / (int64_t)(n_items > 0 ? n_items : 1));
 }
 
 /* ---- reads and writes by their own threads --------------------------------------------------- */
 
-GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* slot) {
-    const gpst_read* const read = &slot->read;
-    gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[slot->job.step].first_clock];
-    gpsti_clock_add(clock, read->end_ns - read->start_ns, read->start_ns - slot->job.ready_ns, read->bytes,
+GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_item* item) {
+    const gpst_read* const read = &item->read;
+    gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[item->job.step].first_clock];
+    gpsti_clock_add(clock, read->end_ns - read->start_ns, read->start_ns - item->job.ready_ns, read->bytes,
                     GPST_FAILED(read->result));
-    clock->setup_ns += slot->read_setup_ns;
-    pipeline->bytes_read += read->bytes;
+    clock->setup_ns += item->read_setup_ns;
+    pipeline->counts.bytes_read += read->bytes;
 }
 
 GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns) {
     const bool failed = GPST_FAILED(write->result);
-    gpsti_clock_add(&pipeline->clocks[pipeline->steps[pipeline->n_steps - 2].first_clock],
+    gpsti_clock_add(&pipeline->counts.clocks[pipeline->plan.steps[pipeline->plan.n_steps - 2].first_clock],
                     write->end_ns - write->start_ns, write->start_ns - ready_ns, write->bytes, failed);
-    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], write->start_ns, write->end_ns);
-    pipeline->bytes_written += failed ? 0 : write->bytes;
+    gpsti_busy_add(&pipeline->counts.busy[GPST_RESOURCE_DISK_OUT], write->start_ns, write->end_ns);
+    pipeline->counts.bytes_written += failed ? 0 : write->bytes;
 }
 
 GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* set, bool up, uint32_t n_pictures,
                                      uint64_t bytes) {
-    *(up ? &pipeline->bytes_h2d : &pipeline->bytes_d2h) += bytes;
+    *(up ? &pipeline->counts.bytes_h2d : &pipeline->counts.bytes_d2h) += bytes;
     *(up ? &set->up_bytes : &set->down_bytes) += bytes;
     *(up ? &set->n_up : &set->n_down) += n_pictures;
 }
 
 /* ---- an item ------------------------------------------------------------------------------- */
 
-GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot) { return gpsti_a32_load(&slot->failed) != 0; }
+GPSTI_INTERN bool gpsti_item_has_failed(const gpsti_item* item) { return gpsti_a32_load(&item->failed) != 0; }
 
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason) {
-    if (gpsti_slot_has_failed(slot))
+GPSTI_INTERN void gpsti_item_fail(gpsti_item* item, gpst_result result, const char* stage, const char* reason) {
+    if (gpsti_item_has_failed(item))
         return;
-    slot->item.result = result;
-    gpsti_copy_text(slot->stage, sizeof slot->stage, stage);
-    gpsti_copy_text(slot->reason, sizeof slot->reason, reason && reason[0] ? reason : gpst_result_text(result));
-    slot->item.stage = slot->stage;
-    slot->item.reason = slot->reason;
-    gpsti_a32_store(&slot->failed, 1);
+    item->shown.result = result;
+    gpsti_copy_text(item->stage, sizeof item->stage, stage);
+    gpsti_copy_text(item->reason, sizeof item->reason, reason && reason[0] ? reason : gpst_result_text(result));
+    item->shown.stage = item->stage;
+    item->shown.reason = item->reason;
+    gpsti_a32_store(&item->failed, 1);
 }
 
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline) {
     gpst_pool_info pool;
-    gpst_pool_query_info(pipeline->pool, &pool);
-    return gpsti_a64_load(&pipeline->device_growths) + pool.allocations;
+    gpst_pool_query_info(pipeline->plan.pool, &pool);
+    return gpsti_a64_load(&pipeline->memory.device_growths) + pool.allocations;
 }
 
 /* Every slot has served and no knob moves: from now on an item calls the allocator no more. */
 GPSTI_PRIVATE void gpsti_account_freeze(gpst_pipeline* pipeline) {
     const bool settled = !pipeline->tune.on || pipeline->tune.tuner.state == GPSTI_TUNER_FROZEN;
-    if (pipeline->frozen || !settled || pipeline->n_served < pipeline->n_slots)
+    if (pipeline->counts.frozen || !settled || pipeline->items.n_served < pipeline->items.n_slots)
         return;
-    pipeline->frozen = true;
-    pipeline->frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
-                                   gpsti_graph_cache_n_allocations(pipeline->graphs);
-    pipeline->frozen_growths = gpsti_account_growths(pipeline);
+    pipeline->counts.frozen = true;
+    pipeline->counts.frozen_allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
+                                          gpsti_graph_cache_n_allocations(pipeline->plan.graphs);
+    pipeline->counts.frozen_growths = gpsti_account_growths(pipeline);
 }
 
 GPSTI_PRIVATE uint64_t* gpsti_account_end(gpsti_item_counts* counts, gpst_result result) {
@@ -159,30 +159,30 @@ GPSTI_PRIVATE uint64_t* gpsti_account_end(gpsti_item_counts* counts, gpst_result
                                           : &counts->ok;
 }
 
-GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    gpsti_camera* const camera = &pipeline->cameras[slot->item.camera];
-    const gpst_result result = slot->item.result;
-    (*gpsti_account_end(&pipeline->items, result))++;
+GPSTI_INTERN void gpsti_account_item(gpsti_item* item) {
+    gpst_pipeline* const pipeline = item->pipeline;
+    gpsti_camera* const camera = &pipeline->items.cameras[item->shown.camera];
+    const gpst_result result = item->shown.result;
+    (*gpsti_account_end(&pipeline->counts.items, result))++;
     (*gpsti_account_end(&camera->items, result))++;
     if (result == GPST_DROPPED)
         return;
-    if (slot->commit_end_ns > 0) {
-        pipeline->commit_ns += slot->commit_end_ns - slot->commit_start_ns;
-        gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], slot->commit_start_ns, slot->commit_end_ns);
+    if (item->commit_end_ns > 0) {
+        pipeline->counts.commit_ns += item->commit_end_ns - item->commit_start_ns;
+        gpsti_busy_add(&pipeline->counts.busy[GPST_RESOURCE_DISK_OUT], item->commit_start_ns, item->commit_end_ns);
     }
-    if (pipeline->items.failed == 1 && pipeline->first_failed == GPST_OK) {
-        pipeline->first_failed = result;
-        gpsti_format(pipeline->first_reason, sizeof pipeline->first_reason, "%.100s: %s: %.300s", slot->item.name,
-                     slot->item.stage, slot->item.reason);
+    if (pipeline->counts.items.failed == 1 && pipeline->counts.first_failed == GPST_OK) {
+        pipeline->counts.first_failed = result;
+        gpsti_format(pipeline->counts.first_reason, sizeof pipeline->counts.first_reason, "%.100s: %s: %.300s",
+                     item->shown.name, item->shown.stage, item->shown.reason);
     }
-    if (GPST_FAILED(result) && pipeline->desc.stop_on_error)
-        gpsti_a32_store(&pipeline->stop, 1);
-    gpsti_histogram_add(&pipeline->latency, slot->item.end_ns - slot->item.start_ns);
-    gpsti_histogram_add(&camera->latency, slot->item.end_ns - slot->item.start_ns);
-    if (!slot->served) {
-        slot->served = true;
-        pipeline->n_served++;
+    if (GPST_FAILED(result) && pipeline->plan.desc.stop_on_error)
+        gpsti_a32_store(&pipeline->flow.stop, 1);
+    gpsti_histogram_add(&pipeline->counts.latency, item->shown.end_ns - item->shown.start_ns);
+    gpsti_histogram_add(&camera->latency, item->shown.end_ns - item->shown.start_ns);
+    if (!item->served) {
+        item->served = true;
+        pipeline->items.n_served++;
     }
     gpsti_account_freeze(pipeline);
 }
@@ -196,25 +196,25 @@ GPSTI_INTERN int64_t gpsti_account_own_cpu_ns(const gpsti_clock* clock, int64_t 
 }
 
 GPSTI_INTERN int64_t gpsti_account_between_cpu_ns(const gpst_pipeline* pipeline) {
-    return gpsti_clock_cpu_ns(&pipeline->source_clock) + gpsti_clock_cpu_ns(&pipeline->finish_clock) +
-           gpsti_clock_cpu_ns(&pipeline->submit_clock);
+    return gpsti_clock_cpu_ns(&pipeline->counts.source_clock) + gpsti_clock_cpu_ns(&pipeline->counts.finish_clock) +
+           gpsti_clock_cpu_ns(&pipeline->counts.submit_clock);
 }
 
 GPSTI_INTERN int64_t gpsti_account_cpu_ns(const gpst_pipeline* pipeline) {
     int64_t total_ns = gpsti_account_between_cpu_ns(pipeline);
     gpst_reader_info reader;
     gpsti_writer_info writer;
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++) {
-        const gpsti_clock* const clock = &pipeline->clocks[c];
-        total_ns += clock->resource == GPST_RESOURCE_DISK_IN ? gpsti_account_own_cpu_ns(clock, pipeline->own_read_ns)
-                    : clock->resource == GPST_RESOURCE_DISK_OUT
-                        ? gpsti_account_own_cpu_ns(clock, pipeline->own_write_ns)
-                        : gpsti_clock_cpu_ns(clock);
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++) {
+        const gpsti_clock* const clock = &pipeline->counts.clocks[c];
+        total_ns +=
+            clock->resource == GPST_RESOURCE_DISK_IN    ? gpsti_account_own_cpu_ns(clock, pipeline->counts.own_read_ns)
+            : clock->resource == GPST_RESOURCE_DISK_OUT ? gpsti_account_own_cpu_ns(clock, pipeline->counts.own_write_ns)
+                                                        : gpsti_clock_cpu_ns(clock);
     }
-    gpst_reader_query_info(pipeline->reader, &reader);
+    gpst_reader_query_info(pipeline->files.reader, &reader);
     total_ns += (int64_t)reader.cpu_ns;
-    if (pipeline->writer) {
-        gpsti_writer_query_info(pipeline->writer, &writer);
+    if (pipeline->files.writer) {
+        gpsti_writer_query_info(pipeline->files.writer, &writer);
         total_ns += (int64_t)writer.cpu_ns;
     }
     return total_ns;

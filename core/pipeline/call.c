@@ -37,7 +37,8 @@ GPSTI_PRIVATE const char* gpsti_call_reason(gpst_result result, uint64_t serial)
 
 /* What else is positive says nothing of an item: it would be lost without a word. */
 GPSTI_PRIVATE gpst_result gpsti_call_check(const gpst_pipeline* pipeline, gpst_result result, const char* what) {
-    if (result == GPST_ERROR_CANCELLED && !gpsti_a32_load(&pipeline->cancel)) /* the item's own, as of a job inside */
+    if (result == GPST_ERROR_CANCELLED &&
+        !gpsti_a32_load(&pipeline->flow.cancel)) /* the item's own, as of a job inside */
         return gpsti_fail(GPST_ERROR_CALLBACK, "%s returned GPST_ERROR_CANCELLED, and the pipeline is not", what);
     if (result <= GPST_OK || result == GPST_SKIPPED)
         return result;
@@ -46,12 +47,12 @@ GPSTI_PRIVATE gpst_result gpsti_call_check(const gpst_pipeline* pipeline, gpst_r
 }
 
 /* The sets that a function has to set are there, and no picture of them is missing. */
-GPSTI_PRIVATE gpst_result gpsti_call_check_sets(const gpsti_slot* slot, uint32_t stage_index, uint32_t part) {
-    const gpst_pipeline* const pipeline = slot->pipeline;
-    const bool per_picture = pipeline->stages[stage_index].desc.per_picture;
-    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
-        const gpsti_set_plan* const plan = &pipeline->sets[k];
-        const gpsti_set* const set = &slot->sets[k];
+GPSTI_PRIVATE gpst_result gpsti_call_check_sets(const gpsti_item* item, uint32_t stage_index, uint32_t part) {
+    const gpst_pipeline* const pipeline = item->pipeline;
+    const bool per_picture = pipeline->plan.stages[stage_index].desc.per_picture;
+    for (uint32_t k = 0; k < pipeline->plan.n_sets; k++) {
+        const gpsti_set_plan* const plan = &pipeline->plan.sets[k];
+        const gpsti_set* const set = &item->sets[k];
         const uint32_t end = per_picture ? part + 1 : set->n;
         if (plan->writer != stage_index || !plan->is_required)
             continue;
@@ -72,7 +73,7 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
     memset(out, 0, sizeof *out);
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, pipeline);
-    gpst_result result = pipeline->desc.source(pipeline->desc.source_user_data, index, out);
+    gpst_result result = pipeline->plan.desc.source(pipeline->plan.desc.source_user_data, index, out);
     gpsti_call_leave();
     if (result != GPST_END)
         result = gpsti_call_check(pipeline, result, "the source");
@@ -93,7 +94,7 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
 GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpsti_call call;
     gpsti_call_enter(&call, pipeline);
-    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < pipeline->n_workers + 1; w++)
+    for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < pipeline->plan.n_workers + 1; w++)
         if (stage->worker_started[w])
             stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
     gpsti_call_leave();
@@ -120,29 +121,29 @@ GPSTI_PRIVATE gpst_result gpsti_call_service(gpsti_stage* stage, gpst_task* task
 
 /* The items of a camera come one after the other, so nobody else is at its state. An item may be tried again: alone, or
    on the CPU. */
-GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index) {
-    gpsti_camera* const camera = &slot->pipeline->cameras[slot->item.camera];
-    const uint64_t before = camera->seen[stage_index], now = slot->camera_index + 1;
+GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_item* item, uint32_t stage_index) {
+    gpsti_camera* const camera = &item->pipeline->items.cameras[item->shown.camera];
+    const uint64_t before = camera->seen[stage_index], now = item->camera_index + 1;
     if (before != now)
-        camera->missed[stage_index] = before == 0 ? UINT64_MAX : slot->camera_index - before;
+        camera->missed[stage_index] = before == 0 ? UINT64_MAX : item->camera_index - before;
     camera->seen[stage_index] = now;
     return camera->missed[stage_index];
 }
 
-GPSTI_PRIVATE void gpsti_call_fill(gpst_task* task, gpsti_slot* slot, uint32_t stage_index, uint32_t worker_index) {
+GPSTI_PRIVATE void gpsti_call_fill(gpst_task* task, gpsti_item* item, uint32_t stage_index, uint32_t worker_index) {
     memset(task, 0, sizeof *task);
-    task->item = &slot->item;
+    task->item = &item->shown;
     task->stage_index = stage_index;
     task->worker_index = worker_index;
-    task->pipeline = slot->pipeline;
-    if (slot->pipeline->stages[stage_index].desc.stateful)
-        task->n_missed = gpsti_call_missed(slot, stage_index);
+    task->pipeline = item->pipeline;
+    if (item->pipeline->plan.stages[stage_index].desc.stateful)
+        task->n_missed = gpsti_call_missed(item, stage_index);
 }
 
-GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, uint32_t stage_index,
+GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* slots, uint32_t n, uint32_t stage_index,
                                           uint32_t worker_index, gpst_result* results, char* reason) {
     gpst_pipeline* const pipeline = slots[0]->pipeline;
-    gpsti_stage* const stage = &pipeline->stages[stage_index];
+    gpsti_stage* const stage = &pipeline->plan.stages[stage_index];
     gpst_task tasks[GPSTI_MOST_BATCH];
     gpsti_call call;
     void* worker_state = NULL;
@@ -174,63 +175,63 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, 
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_slot* slot, uint32_t stage_index, uint32_t picture,
+GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_item* item, uint32_t stage_index, uint32_t picture,
                                                  size_t* bytes) {
     gpsti_call call;
-    gpsti_call_enter(&call, slot->pipeline);
+    gpsti_call_enter(&call, item->pipeline);
     const gpst_result result =
-        gpsti_codec_ask_segments(slot->pipeline->stages[stage_index].desc.encode, &slot->item, picture, bytes);
+        gpsti_codec_ask_segments(item->pipeline->plan.stages[stage_index].desc.encode, &item->shown, picture, bytes);
     gpsti_call_leave();
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
+GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_item* item, uint32_t stage_index, uint32_t part,
                                             uint32_t worker_index, const gpsti_encoded* encoded, char* reason) {
-    gpsti_stage* const stage = &slot->pipeline->stages[stage_index];
+    gpsti_stage* const stage = &item->pipeline->plan.stages[stage_index];
     gpst_task task;
     gpsti_call call;
-    gpsti_call_fill(&task, slot, stage_index, worker_index);
+    gpsti_call_fill(&task, item, stage_index, worker_index);
     task.picture_index = part;
     task.encoded = encoded ? encoded->room : NULL;
     task.encoded_bytes = encoded ? encoded->bytes : 0;
     const uint64_t serial = gpsti_fail_serial();
-    gpsti_call_enter(&call, slot->pipeline);
+    gpsti_call_enter(&call, item->pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
     if (!GPST_FAILED(result) && encoded)
-        result = gpsti_codec_put_segments(stage->desc.encode, &slot->item, part, encoded->room, encoded->before);
+        result = gpsti_codec_put_segments(stage->desc.encode, &item->shown, part, encoded->room, encoded->before);
     if (!GPST_FAILED(result))
-        result = gpsti_call_check(slot->pipeline, gpsti_call_service(stage, &task), "the function");
+        result = gpsti_call_check(item->pipeline, gpsti_call_service(stage, &task), "the function");
     if (result == GPST_OK)
-        result = gpsti_call_check_sets(slot, stage_index, part);
+        result = gpsti_call_check_sets(item, stage_index, part);
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
-                                          uint32_t worker_index, char* reason) {
-    return gpsti_call_encoded(slot, stage_index, part, worker_index, NULL, reason);
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_item* item, uint32_t stage_index, uint32_t part, uint32_t worker_index,
+                                          char* reason) {
+    return gpsti_call_encoded(item, stage_index, part, worker_index, NULL, reason);
 }
 
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item) {
     gpsti_call call;
-    if (!pipeline->desc.dropped)
+    if (!pipeline->plan.desc.dropped)
         return;
     gpsti_call_enter(&call, pipeline);
-    pipeline->desc.dropped(pipeline->desc.dropped_user_data, item);
+    pipeline->plan.desc.dropped(pipeline->plan.desc.dropped_user_data, item);
     gpsti_call_leave();
 }
 
-GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason) {
-    gpst_pipeline* const pipeline = slot->pipeline;
+GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_item* item, const char** reason) {
+    gpst_pipeline* const pipeline = item->pipeline;
     gpsti_call call;
     *reason = NULL;
-    if (!pipeline->desc.sink)
+    if (!pipeline->plan.desc.sink)
         return GPST_OK;
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, pipeline);
-    const gpst_result result = pipeline->desc.sink(pipeline->desc.sink_user_data, &slot->item);
+    const gpst_result result = pipeline->plan.desc.sink(pipeline->plan.desc.sink_user_data, &item->shown);
     gpsti_call_leave();
     *reason = gpsti_call_reason(result, serial);
     return result;

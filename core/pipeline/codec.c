@@ -8,7 +8,7 @@
 
 #define GPSTI_CODEC_WAIT_NS 10000000 /* between two looks for room */
 
-GPSTI_PRIVATE gpsti_slot* gpsti_codec_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
+GPSTI_PRIVATE gpsti_item* gpsti_codec_slot(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
 
 GPSTI_INTERN gpst_result gpsti_codec_check(const gpst_stage_desc* stage, uint32_t s) {
     const gpst_encode_desc* const encode = stage->encode;
@@ -60,9 +60,9 @@ GPSTI_PRIVATE void gpsti_codec_take_room(gpst_pipeline* pipeline, const gpst_dec
     if (bytes < GPSTI_DECODE_ROWS_BYTES)
         return;
     gpsti_mutex_lock(mutex);
-    while (pipeline->decoder_bytes > 0 && !gpsti_decode_fits(desc, pipeline->decoder_bytes + bytes))
-        (void)gpsti_cond_wait_until(&pipeline->progress, mutex, gpsti_now_ns() + GPSTI_CODEC_WAIT_NS);
-    pipeline->decoder_bytes += bytes;
+    while (pipeline->memory.decoder_bytes > 0 && !gpsti_decode_fits(desc, pipeline->memory.decoder_bytes + bytes))
+        (void)gpsti_cond_wait_until(&pipeline->flow.progress, mutex, gpsti_now_ns() + GPSTI_CODEC_WAIT_NS);
+    pipeline->memory.decoder_bytes += bytes;
     gpsti_mutex_unlock(mutex);
 }
 
@@ -70,16 +70,16 @@ GPSTI_PRIVATE void gpsti_codec_give_room(gpst_pipeline* pipeline, uint64_t bytes
     if (bytes < GPSTI_DECODE_ROWS_BYTES)
         return;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    pipeline->decoder_bytes -= bytes;
-    gpsti_cond_broadcast(&pipeline->progress);
+    pipeline->memory.decoder_bytes -= bytes;
+    gpsti_cond_broadcast(&pipeline->flow.progress);
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 
 /* ---- DECODE ------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task* task) {
-    gpsti_slot* const slot = gpsti_codec_slot(task);
-    const gpst_item* const item = task->item;
+    gpsti_item* const item = gpsti_codec_slot(task);
+    const gpst_item* const shown = task->item;
     const gpst_decode_desc* const desc = stage->desc.decode;
     gpst_jpeg_decode_desc how = GPST_ZERO;
     gpst_jpeg_note note = GPST_ZERO;
@@ -88,9 +88,9 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     gpst_placing placing;
     gpst_jpeg_info info;
     gpsti_codec* codec = NULL;
-    GPSTI_TRY(gpst_jpeg_read_header(item->file_data, item->file_bytes, &info));
-    GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, item->file_bytes));
-    GPSTI_TRY(gpsti_decode_placement(desc, gpsti_slot_metadata(slot), item->file_bytes, &info, &placement));
+    GPSTI_TRY(gpst_jpeg_read_header(shown->file_data, shown->file_bytes, &info));
+    GPSTI_TRY(gpsti_decode_check_jpeg(desc, &info, shown->file_bytes));
+    GPSTI_TRY(gpsti_decode_placement(desc, gpsti_item_metadata(item), shown->file_bytes, &info, &placement));
     shape.width = info.width;
     shape.height = info.height;
     shape.format = stage->planes && info.planes != GPST_FORMAT_INVALID && !placement.moves ? info.planes : info.format;
@@ -100,26 +100,26 @@ GPSTI_PRIVATE gpst_result gpsti_codec_decode_jpeg(gpsti_stage* stage, gpst_task*
     gpsti_codec_take_room(task->pipeline, desc, info.decoder_bytes);
     const int64_t start_ns = gpsti_now_ns();
     const gpst_result result =
-        gpst_jpeg_decode(codec->jpeg, item->file_data, item->file_bytes, &how, &placing.stored, &note);
-    gpsti_codec_learn(&task->pipeline->jpeg_device.decode_ns, gpsti_now_ns() - start_ns);
+        gpst_jpeg_decode(codec->jpeg, shown->file_data, shown->file_bytes, &how, &placing.stored, &note);
+    gpsti_codec_learn(&task->pipeline->engines.decode_ns, gpsti_now_ns() - start_ns);
     gpsti_codec_give_room(task->pipeline, info.decoder_bytes);
-    gpsti_slot_note(slot, note.text);
+    gpsti_item_note(item, note.text);
     if (!GPST_FAILED(result))
-        slot->item.decoder = "libjpeg-turbo";
+        item->shown.decoder = "libjpeg-turbo";
     return GPST_FAILED(result) ? result : gpst_task_end_placing(task, &placing);
 }
 
 /* Pixels are used where the file was read to, if they lie there as in memory and at multiples of their size. */
 GPSTI_PRIVATE gpst_result gpsti_codec_decode_plain(gpsti_stage* stage, gpst_task* task, const char* name,
                                                    const gpst_image* shape, size_t offset) {
-    const gpst_item* const item = task->item;
+    const gpst_item* const shown = task->item;
     const uint32_t to = gpsti_set_of(stage->desc.writes);
     gpst_image picture;
     GPSTI_TRY(gpsti_decode_check_pixels(stage->desc.decode, name, shape->width, shape->height));
     if (offset > 0 && offset % gpst_dtype_bytes(shape->dtype) == 0)
         return gpst_task_map_picture(task, to, 0, shape, offset, &picture);
     GPSTI_TRY(gpst_task_set_picture(task, to, 0, shape, &picture));
-    return gpst_picture_decode(item->file_data, item->file_bytes, &picture);
+    return gpst_picture_decode(shown->file_data, shown->file_bytes, &picture);
 }
 
 /* Files of pixels have no metadata: where a sphere is asked for, only their shape says whether they are one. */
@@ -128,12 +128,12 @@ GPSTI_PRIVATE gpst_result gpsti_codec_note_shape(const gpst_decode_desc* desc, g
     const gpst_metadata none = GPST_ZERO;
     gpst_placement placement;
     GPSTI_TRY(gpst_placement_of(desc ? &desc->placement : NULL, &none, shape, &placement));
-    gpsti_slot_placed(gpsti_codec_slot(task), &placement);
+    gpsti_item_placed(gpsti_codec_slot(task), &placement);
     return GPST_OK;
 }
 
 GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task) {
-    gpsti_slot* const slot = gpsti_codec_slot(task);
+    gpsti_item* const item = gpsti_codec_slot(task);
     gpst_file_kind kind;
     gpst_image shape;
     size_t offset = 0;
@@ -149,9 +149,9 @@ GPSTI_INTERN gpst_result gpsti_codec_decode(gpsti_stage* stage, gpst_task* task)
     if (result == GPST_OK && kind != GPST_FILE_UNKNOWN)
         result = gpsti_codec_note_shape(stage->desc.decode, task, &shape);
     if (GPST_FAILED(result))
-        slot->item.decoder = "";
-    else if (result == GPST_OK && !slot->item.decoder[0])
-        slot->item.decoder = name;
+        item->shown.decoder = "";
+    else if (result == GPST_OK && !item->shown.decoder[0])
+        item->shown.decoder = name;
     return result;
 }
 
@@ -200,7 +200,7 @@ GPSTI_PRIVATE gpst_result gpsti_codec_encode_jpeg(gpsti_stage* stage, gpst_task*
     bytes = codec->scratch_bytes;
     const int64_t start_ns = gpsti_now_ns();
     GPSTI_TRY(gpst_jpeg_encode(codec->jpeg, picture, jpeg, codec->scratch, &bytes));
-    gpsti_codec_learn(&task->pipeline->jpeg_device.encode_ns,
+    gpsti_codec_learn(&task->pipeline->engines.encode_ns,
                       (gpsti_now_ns() - start_ns) * gpsti_codec_slot(task)->sets[gpsti_set_of(stage->desc.reads)].n);
     GPSTI_TRY(gpsti_codec_ask_segments(desc, task->item, task->picture_index, &before));
     GPSTI_TRY(gpst_task_encoded(task, before + bytes, &room));
@@ -232,8 +232,8 @@ GPSTI_INTERN const char* gpsti_codec_encoder(const gpst_encode_desc* desc) {
 }
 
 GPSTI_INTERN gpst_result gpsti_codec_encode(gpsti_stage* stage, gpst_task* task) {
-    const gpsti_slot* const slot = gpsti_codec_slot(task);
-    const gpst_image* const picture = &slot->sets[gpsti_set_of(stage->desc.reads)].on_host[task->picture_index];
+    const gpsti_item* const item = gpsti_codec_slot(task);
+    const gpst_image* const picture = &item->sets[gpsti_set_of(stage->desc.reads)].on_host[task->picture_index];
     const gpst_file_kind kind = gpsti_codec_kind(stage->desc.encode);
     if (kind == GPST_FILE_JPEG)
         GPSTI_TRY(gpsti_codec_encode_jpeg(stage, task, picture));

@@ -103,8 +103,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPSTI_CREATE ": stages[%u].kind=READ: only the first stage reads", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WRITE && s + 1 != desc->n_stages, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=WRITE: only the last stage writes", s);
-    const bool calls = stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE ||
-                       stage->kind == GPST_STAGE_ENCODE;
+    const bool calls =
+        stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE || stage->kind == GPST_STAGE_ENCODE;
     GPSTI_FAIL_IF(calls && !stage->func && !stage->batch_func, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].func=NULL: required for HOST, DEVICE and ENCODE", s);
     GPSTI_FAIL_IF(stage->kind == GPST_STAGE_DECODE && desc->stages[0].kind != GPST_STAGE_READ, GPST_ERROR_ARGUMENT,
@@ -134,8 +134,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
     GPSTI_FAIL_IF(stage->per_picture && (!is_host || stage->ordered), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].per_picture: only for a HOST stage that is not ordered", s);
     GPSTI_FAIL_IF(stage->stateful && (stage->per_picture || (!is_host && stage->kind != GPST_STAGE_DEVICE)),
-                  GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].stateful: only for HOST and DEVICE, not per_picture", s);
+                  GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].stateful: only for HOST and DEVICE, not per_picture",
+                  s);
     GPSTI_FAIL_IF(stage->ordered && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
     GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
@@ -186,7 +186,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_bound(const gpst_pipeline_desc* desc
                       (stage->per_picture || stage->kind == GPST_STAGE_ENCODE || stage->kind == GPST_STAGE_WRITE),
                   GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].queue_most: not for WRITE and what is done for each picture: an item is "
-                               "dropped before", s);
+                               "dropped before",
+                  s);
     return GPST_OK;
 }
 
@@ -307,9 +308,8 @@ GPSTI_PRIVATE gpst_result gpsti_sets_check_capacities(const gpst_stage_desc* sta
         const uint32_t from = gpsti_stage_from(&stages[s]), to = gpsti_set_of(stages[s].writes);
         const uint32_t makes = gpsti_stage_makes(&stages[s], (uint32_t)capacity[from]);
         GPSTI_FAIL_IF(gpsti_stage_has_second(&stages[s]) && stages[s].kind == GPST_STAGE_WARP && capacity[from] != 1,
-                      GPST_ERROR_ARGUMENT,
-                      GPSTI_CREATE ": stages[%u]: a list is for one picture: capacity[%u]=%u", s, from,
-                      (unsigned)capacity[from]);
+                      GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u]: a list is for one picture: capacity[%u]=%u", s,
+                      from, (unsigned)capacity[from]);
         GPSTI_FAIL_IF(desc->capacity[to] != 0 && desc->capacity[to] != makes, GPST_ERROR_ARGUMENT,
                       GPSTI_CREATE ": capacity[%u]=%u: stages[%u] makes %u", to, desc->capacity[to], s, makes);
         GPSTI_FAIL_IF(makes > 4096, GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u]: makes %u pictures: at most 4096",

@@ -10,60 +10,59 @@
 /* ---- the source ------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_flow_source_ready(const gpst_pipeline* pipeline) {
-    const bool rests =
-        (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->starved || pipeline->exclusive ||
-        pipeline->source_rests;
-    return pipeline->desc.source && pipeline->started && !pipeline->source_done && !pipeline->source_running &&
-           !rests && gpsti_flight_has_slot(pipeline);
+    const bool rests = (pipeline->tune.paused && !gpsti_flight_is_plain(pipeline)) || pipeline->memory.starved ||
+                       pipeline->memory.exclusive || pipeline->flow.source_rests;
+    return pipeline->plan.desc.source && pipeline->flow.started && !pipeline->flow.source_done &&
+           !pipeline->flow.source_running && !rests && gpsti_flight_has_slot(pipeline);
 }
 
 GPSTI_PRIVATE bool gpsti_flow_source_is_brief(const gpst_pipeline* pipeline) {
-    return pipeline->source_ns > 0 && pipeline->source_ns < GPSTI_FLOW_SOURCE_NS;
+    return pipeline->flow.source_ns > 0 && pipeline->flow.source_ns < GPSTI_FLOW_SOURCE_NS;
 }
 
 /* Items of one turn: one in a plain loop and of a slow source, else one for each worker. */
 GPSTI_PRIVATE uint32_t gpsti_flow_source_most(const gpst_pipeline* pipeline) {
     if (gpsti_flight_is_plain(pipeline) || !gpsti_flow_source_is_brief(pipeline))
         return 1;
-    return pipeline->n_active < GPSTI_FLOW_SOURCE_ITEMS ? pipeline->n_active : GPSTI_FLOW_SOURCE_ITEMS;
+    return pipeline->flow.n_active < GPSTI_FLOW_SOURCE_ITEMS ? pipeline->flow.n_active : GPSTI_FLOW_SOURCE_ITEMS;
 }
 
 /* OK: the slot has an item. END: the source has no more. WOULD_BLOCK: not now; only if may_wait. Not locked. */
-GPSTI_PRIVATE gpst_result gpsti_flow_fill(gpsti_slot* slot, uint64_t index, int64_t now_ns, bool may_wait) {
+GPSTI_PRIVATE gpst_result gpsti_flow_fill(gpsti_item* item, uint64_t index, int64_t now_ns, bool may_wait) {
     gpst_input input;
     const char* reason = NULL;
-    gpsti_slot_reset(slot, index, now_ns);
-    gpst_result result = gpsti_call_source(slot->pipeline, index, &input, &reason);
+    gpsti_item_reset(item, index, now_ns);
+    gpst_result result = gpsti_call_source(item->pipeline, index, &input, &reason);
     if (result == GPST_END || (result == GPST_ERROR_WOULD_BLOCK && may_wait))
         return result;
     result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
     if (!GPSTI_ENDS_ITEM(result)) {
-        result = gpsti_slot_load(slot, &input, "gpst_source_func");
+        result = gpsti_item_load(item, &input, "gpst_source_func");
         reason = gpst_last_reason();
         if (GPST_FAILED(result) && input.release)
-            gpsti_call_release(slot->pipeline, input.release, input.release_user_data); /* nothing has read it */
+            gpsti_call_release(item->pipeline, input.release, input.release_user_data); /* nothing has read it */
     } else {
-        (void)gpsti_slot_load_names(slot, &input);
+        (void)gpsti_item_load_names(item, &input);
     }
-    slot->source_failed = GPSTI_ENDS_ITEM(result);
-    if (slot->source_failed)
-        gpsti_slot_fail(slot, result, "source", reason);
+    item->source_failed = GPSTI_ENDS_ITEM(result);
+    if (item->source_failed)
+        gpsti_item_fail(item, result, "source", reason);
     return GPST_OK;
 }
 
 /* One turn at the source. Locked, but not while the source runs. */
 GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_slot* slots[GPSTI_FLOW_SOURCE_ITEMS];
-    const uint64_t index = pipeline->next_index;
+    gpsti_item* slots[GPSTI_FLOW_SOURCE_ITEMS];
+    const uint64_t index = pipeline->items.next_index;
     const uint32_t most = gpsti_flow_source_most(pipeline);
-    const bool alone = gpsti_a32_load(&pipeline->in_flight) == 0;
+    const bool alone = gpsti_a32_load(&pipeline->items.in_flight) == 0;
     uint32_t n_slots = 0, n_items = 0;
     gpst_result result = GPST_OK;
     while (n_slots < most && (slots[n_slots] = gpsti_flight_take_slot(pipeline)) != NULL)
         n_slots++;
     const bool samples_cpu = n_slots > 0 && slots[0]->samples_cpu;
-    pipeline->source_running = true;
+    pipeline->flow.source_running = true;
     gpsti_scheduler_wake(scheduler); /* what is queued must not wait for the source, which may itself wait for that */
     gpsti_mutex_unlock(&scheduler->mutex);
     const int64_t cpu_start_ns = samples_cpu ? gpsti_thread_cpu_ns() : 0;
@@ -76,42 +75,42 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpst_pipeline* pipeline) {
     }
     const int64_t cpu_ns = samples_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->source_running = false;
-    pipeline->source_done = pipeline->source_done || result == GPST_END;
+    pipeline->flow.source_running = false;
+    pipeline->flow.source_done = pipeline->flow.source_done || result == GPST_END;
     if (n_items > 0)
         gpsti_account_source(pipeline, n_items, now_ns - start_ns, cpu_ns);
-    pipeline->next_index += n_items;
+    pipeline->items.next_index += n_items;
     for (uint32_t i = 0; i < n_items; i++)
         gpsti_flight_begin(slots[i]);
     while (n_slots > n_items)
         gpsti_flight_put_slot(slots[--n_slots]);
     /* Where all others have ended meanwhile nobody would wake it: it is asked again at once, alone. */
-    pipeline->source_rests = result == GPST_ERROR_WOULD_BLOCK && gpsti_a32_load(&pipeline->in_flight) > 0;
+    pipeline->flow.source_rests = result == GPST_ERROR_WOULD_BLOCK && gpsti_a32_load(&pipeline->items.in_flight) > 0;
 }
 
 /* ---- an idle thread ----------------------------------------------------------------------------- */
 
 /* Reads wait for the disk, and fewer than n_reads are in flight: the next read goes first. */
 GPSTI_PRIVATE bool gpsti_flow_wants_reads(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->reads_wait) != 0 && pipeline->steps[0].kind == GPSTI_STEP_READ &&
-           pipeline->n_reading < pipeline->desc.n_reads;
+    return gpsti_a32_load(&pipeline->files.reads_wait) != 0 && pipeline->plan.steps[0].kind == GPSTI_STEP_READ &&
+           pipeline->files.n_reading < pipeline->plan.desc.n_reads;
 }
 
 /* True if the source is asked before a queued job runs. */
 GPSTI_PRIVATE bool gpsti_flow_asks_first(const gpst_pipeline* pipeline) {
     return gpsti_flow_source_ready(pipeline) && !gpsti_flight_is_plain(pipeline) &&
-           2 * pipeline->steps[0].n_queued < gpsti_flow_source_most(pipeline) &&
+           2 * pipeline->plan.steps[0].n_queued < gpsti_flow_source_most(pipeline) &&
            (gpsti_flow_source_is_brief(pipeline) || gpsti_flow_wants_reads(pipeline));
 }
 
 /* The runnable job nearest the sink, so that items leave and memory stays bounded. Locked. */
 GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
     gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_step* const steps = pipeline->steps;
+    gpsti_step* const steps = pipeline->plan.steps;
     run->entered = false;
     if (gpsti_flow_wants_reads(pipeline) && gpsti_queue_may_take(pipeline, &steps[0]))
         return gpsti_inline_take(run, &steps[0]);
-    for (uint32_t s = pipeline->n_steps; s-- > 0;) {
+    for (uint32_t s = pipeline->plan.n_steps; s-- > 0;) {
         gpsti_job* const job = gpsti_queue_may_take(pipeline, &steps[s]) ? gpsti_inline_take(run, &steps[s]) : NULL;
         if (job) /* else all that waited were late */
             return job;
@@ -121,21 +120,22 @@ GPSTI_PRIVATE gpsti_job* gpsti_flow_choose(gpsti_run* run) {
 
 /* Workers begin to take items: the plain start is over. Locked. */
 GPSTI_PRIVATE void gpsti_flow_open(gpst_pipeline* pipeline) {
-    gpsti_a32_store(&pipeline->open, 1);
+    gpsti_a32_store(&pipeline->flow.open, 1);
     pipeline->client.begin_ns = 0;
     gpsti_tune_open(pipeline);
 }
 
 GPSTI_INTERN bool gpsti_flow_has_work(const gpsti_client* client) {
     const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
-    if (gpsti_a32_load(&pipeline->executing) >= pipeline->n_active)
+    if (gpsti_a32_load(&pipeline->flow.executing) >= pipeline->flow.n_active)
         return false;
-    if (pipeline->dropped)
+    if (pipeline->results.dropped)
         return true;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        if (gpsti_queue_may_take(pipeline, &pipeline->steps[s]))
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
+        if (gpsti_queue_may_take(pipeline, &pipeline->plan.steps[s]))
             return true;
-    return (pipeline->starved && !pipeline->exclusive && gpsti_a32_load(&pipeline->executing) == 0) ||
+    return (pipeline->memory.starved && !pipeline->memory.exclusive &&
+            gpsti_a32_load(&pipeline->flow.executing) == 0) ||
            gpsti_flow_source_ready(pipeline);
 }
 
@@ -146,7 +146,7 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
     run.pipeline = pipeline;
     run.worker_index = worker_index;
     run.n = 0;
-    (void)gpsti_a32_add(&pipeline->executing, 1);
+    (void)gpsti_a32_add(&pipeline->flow.executing, 1);
     gpsti_flight_tell_dropped(pipeline);
     bool asked = gpsti_flow_asks_first(pipeline);
     if (asked)
@@ -163,9 +163,9 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpst_pipeline* pipeline, uint32_t worker_inde
         gpsti_inline_run(&run, job);
         gpsti_mutex_lock(&scheduler->mutex);
     }
-    const bool dropped = pipeline->dropped != NULL; /* those that were late when a batch was chosen */
+    const bool dropped = pipeline->results.dropped != NULL; /* those that were late when a batch was chosen */
     gpsti_flight_tell_dropped(pipeline);
-    (void)gpsti_a32_add(&pipeline->executing, UINT32_MAX);
+    (void)gpsti_a32_add(&pipeline->flow.executing, UINT32_MAX);
     if (job || asked || dropped)
         gpsti_flight_wake_waiters(pipeline);
     return job || asked || dropped;
@@ -187,7 +187,7 @@ GPSTI_INTERN void gpsti_flow_run_plain(gpst_pipeline* pipeline, uint64_t n_items
     gpsti_flight_notice(pipeline);
     while (n_items-- > 0 && gpsti_flight_is_plain(pipeline) && gpsti_flow_work(pipeline, scheduler->n_workers)) {
         gpsti_flight_notice(pipeline);
-        if (pipeline->client.begin_ns > 0 && gpsti_now_ns() >= pipeline->client.begin_ns && !pipeline->source_done)
+        if (pipeline->client.begin_ns > 0 && gpsti_now_ns() >= pipeline->client.begin_ns && !pipeline->flow.source_done)
             gpsti_flow_open(pipeline);
     }
     gpsti_scheduler_wake(scheduler);
@@ -203,12 +203,12 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
     const int64_t look_ns = gpsti_now_ns() + 50 * (int64_t)1000000;
     const int64_t until_ns = deadline_ns < look_ns ? deadline_ns : look_ns;
     gpsti_flight_notice(pipeline);
-    pipeline->n_waiters++;
-    if (worker_index < scheduler->n_workers && pipeline->listed)
+    pipeline->flow.n_waiters++;
+    if (worker_index < scheduler->n_workers && pipeline->flow.listed)
         gpsti_scheduler_help(scheduler, &pipeline->client, worker_index, until_ns);
     else
-        gpsti_cond_wait_until(&pipeline->progress, &scheduler->mutex, until_ns);
-    pipeline->n_waiters--;
+        gpsti_cond_wait_until(&pipeline->flow.progress, &scheduler->mutex, until_ns);
+    pipeline->flow.n_waiters--;
     gpsti_flight_notice(pipeline);
 }
 
@@ -216,16 +216,17 @@ GPSTI_INTERN void gpsti_flow_wait(gpst_pipeline* pipeline, int64_t deadline_ns) 
    not while the items run. */
 GPSTI_PRIVATE void gpsti_flow_run_block(gpst_pipeline* pipeline) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const uint64_t n_before = pipeline->items.ok + pipeline->items.failed;
+    const uint64_t n_before = pipeline->counts.items.ok + pipeline->counts.items.failed;
     const int64_t start_ns = gpsti_now_ns();
-    gpsti_a32_store(&pipeline->open, 0);
+    gpsti_a32_store(&pipeline->flow.open, 0);
     pipeline->client.begin_ns = GPST_FOREVER;
     gpsti_mutex_unlock(&scheduler->mutex);
     gpsti_flow_run_plain(pipeline, pipeline->tune.block_items);
     gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_a32_store(&pipeline->open, 1);
+    gpsti_a32_store(&pipeline->flow.open, 1);
     pipeline->client.begin_ns = 0;
-    gpsti_tune_end_block(pipeline, pipeline->items.ok + pipeline->items.failed - n_before, gpsti_now_ns() - start_ns);
+    gpsti_tune_end_block(pipeline, pipeline->counts.items.ok + pipeline->counts.items.failed - n_before,
+                         gpsti_now_ns() - start_ns);
     gpsti_scheduler_wake(scheduler);
 }
 
@@ -243,8 +244,8 @@ GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int6
     gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    if (gpsti_a32_load(&pipeline->in_flight) == 0 && end_ns > pipeline->end_ns)
-        end_ns = pipeline->end_ns;
-    gpsti_busy_add(&pipeline->busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
+    if (gpsti_a32_load(&pipeline->items.in_flight) == 0 && end_ns > pipeline->counts.end_ns)
+        end_ns = pipeline->counts.end_ns;
+    gpsti_busy_add(&pipeline->counts.busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
     gpsti_mutex_unlock(&scheduler->mutex);
 }

@@ -14,7 +14,7 @@
 GPSTI_PRIVATE bool gpsti_graphs_may(const gpst_pipeline* pipeline, const gpsti_step* step) {
     bool may = step->kind == GPSTI_STEP_OFFLOAD && !step->one_warp;
     for (uint32_t s = 0; may && s < step->n_stages; s++) {
-        const gpst_stage_desc* const stage = &pipeline->stages[step->first_stage + s].desc;
+        const gpst_stage_desc* const stage = &pipeline->plan.stages[step->first_stage + s].desc;
         may = stage->kind != GPST_STAGE_DEVICE || stage->capturable;
     }
     return may;
@@ -24,36 +24,37 @@ GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline) {
     gpst_graph_cache_desc desc = GPST_ZERO;
     const uint64_t part = pipeline->context->info.max_device_bytes / GPSTI_STEP_GRAPHS_PART;
     uint32_t n_steps = 0;
-    if (pipeline->desc.graphs == GPST_GRAPHS_OFF || pipeline->device_on_host)
+    if (pipeline->plan.desc.graphs == GPST_GRAPHS_OFF || pipeline->plan.device_on_host)
         return GPST_OK;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        pipeline->steps[s].capturable = gpsti_graphs_may(pipeline, &pipeline->steps[s]);
-        n_steps += pipeline->steps[s].capturable ? 1 : 0;
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+        pipeline->plan.steps[s].capturable = gpsti_graphs_may(pipeline, &pipeline->plan.steps[s]);
+        n_steps += pipeline->plan.steps[s].capturable ? 1 : 0;
     }
     if (n_steps == 0)
         return GPST_OK;
-    const uint32_t wanted = 2 * pipeline->n_slots * n_steps; /* each slot has memory of its own */
-    desc.use = pipeline->desc.graphs;
+    const uint32_t wanted = 2 * pipeline->items.n_slots * n_steps; /* each slot has memory of its own */
+    desc.use = pipeline->plan.desc.graphs;
     desc.max_graphs = wanted < GPSTI_STEP_GRAPHS_FEWEST ? GPSTI_STEP_GRAPHS_FEWEST
                       : wanted > GPSTI_STEP_GRAPHS_MOST ? GPSTI_STEP_GRAPHS_MOST
-                                                   : wanted;
+                                                        : wanted;
     desc.max_bytes = part > 0 && part < GPSTI_STEP_GRAPHS_MOST_BYTES ? part : GPSTI_STEP_GRAPHS_MOST_BYTES;
-    return gpst_graph_cache_create(&pipeline->context->public_device, &desc, &pipeline->graphs);
+    return gpst_graph_cache_create(&pipeline->context->public_device, &desc, &pipeline->plan.graphs);
 }
 
 /* With ALWAYS a few are timed, whatever they take. */
 GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const gpsti_step* step, uint64_t number) {
-    return !pipeline->graphs || !step->capturable || pipeline->desc.graphs != GPST_GRAPHS_ALWAYS ||
+    return !pipeline->plan.graphs || !step->capturable || pipeline->plan.desc.graphs != GPST_GRAPHS_ALWAYS ||
            number % GPSTI_STEP_GRAPHS_TIMED == 0;
 }
 
 /* What is timed has events between its launches, and on the host there is nothing to save. */
-GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_slot* first, const gpsti_step* step) {
-    const bool records = first->pipeline->graphs && step->capturable && !first->work->timed && !first->work->on_host;
+GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_item* first, const gpsti_step* step) {
+    const bool records =
+        first->pipeline->plan.graphs && step->capturable && !first->work->timed && !first->work->on_host;
     return records ? gpst_graph_begin(first->work->stream) : GPST_OK;
 }
 
-GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result) {
+GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_item* first, gpst_result result) {
     gpst_stream* const stream = first->work->stream;
     if (!stream->records)
         return result;
@@ -62,7 +63,7 @@ GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result)
         return result;
     }
     GPSTI_TRY(gpsti_graph_stop(stream, "device work"));
-    const gpst_result ran = gpsti_graph_cache_run(first->pipeline->graphs, stream);
+    const gpst_result ran = gpsti_graph_cache_run(first->pipeline->plan.graphs, stream);
     if (GPST_FAILED(ran))
         first->stage_at = stream->commands.failed_tag;
     return ran;

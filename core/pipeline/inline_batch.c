@@ -7,24 +7,24 @@
 /* ---- DECODE and ENCODE ------------------------------------------------------------------------- */
 
 /* Counts the batch as so many services side by side, and sends all but the first item on. Locked. */
-GPSTI_PRIVATE void gpsti_inline_end_batch(gpsti_slot* first, gpsti_step* step) {
+GPSTI_PRIVATE void gpsti_inline_end_batch(gpsti_item* first, gpsti_step* step) {
     gpst_pipeline* const pipeline = first->pipeline;
     const uint32_t to = gpsti_set_of(step->writes);
-    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
-        const bool decoded = slot->decode == GPSTI_DECODE_DEVICE;
-        next = slot->next_in_batch;
-        slot->next_in_batch = NULL;
-        pipeline->jpeg_device.n_decoded += decoded ? 1 : 0;
+    for (gpsti_item *item = first, *next = NULL; item; item = next) {
+        const bool decoded = item->decode == GPSTI_DECODE_DEVICE;
+        next = item->next_in_batch;
+        item->next_in_batch = NULL;
+        pipeline->engines.n_decoded += decoded ? 1 : 0;
         if (decoded)
-            gpsti_account_copy(pipeline, &pipeline->sets[to], true, 1, slot->item.file_bytes);
-        if (slot != first)
-            gpsti_flight_send(&slot->job, decoded ? gpsti_flight_next_step(slot, slot->job.step) : slot->job.step);
+            gpsti_account_copy(pipeline, &pipeline->plan.sets[to], true, 1, item->shown.file_bytes);
+        if (item != first)
+            gpsti_flight_send(&item->job, decoded ? gpsti_flight_next_step(item, item->job.step) : item->job.step);
     }
 }
 
 /* The first item of a batch goes on on this thread; if the device has refused it, in this step on the cores. */
 GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    gpsti_slot* const first = job->slot;
+    gpsti_item* const first = job->item;
     gpsti_service service;
     gpsti_service_begin(&service, step, job);
     const uint32_t n = gpsti_decode_batch(first, step, run->worker_index);
@@ -34,10 +34,10 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
     for (uint32_t i = 0; i < n; i++)
         gpsti_run_keep(run, &service);
     gpsti_run_lock(run);
-    if (n > 0 && run->pipeline->jpeg_device.has_engines) {
-        gpsti_busy_add(&run->pipeline->busy[GPST_RESOURCE_JPEG], start_ns, end_ns);
+    if (n > 0 && run->pipeline->engines.has_engines) {
+        gpsti_busy_add(&run->pipeline->counts.busy[GPST_RESOURCE_JPEG], start_ns, end_ns);
         /* While one batch is decoded, the next one waits. */
-        gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->jpeg_device, first));
+        gpsti_tune_hold(run->pipeline, 2 * gpsti_decode_batch_most(&run->pipeline->engines, first));
     }
     gpsti_inline_end_batch(first, step);
     gpsti_inline_leave(run, step, job);
@@ -47,30 +47,31 @@ GPSTI_PRIVATE gpsti_job* gpsti_inline_decode_batch(gpsti_run* run, gpsti_job* jo
 
 GPSTI_INTERN gpsti_job* gpsti_inline_decode(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpst_pipeline* const pipeline = run->pipeline;
-    if (job->slot->decode == GPSTI_DECODE_DEVICE)
+    if (job->item->decode == GPSTI_DECODE_DEVICE)
         return gpsti_inline_decode_batch(run, job, step);
-    if (pipeline->jpeg_device.asked) {
+    if (pipeline->engines.asked) {
         gpsti_run_lock(run);
-        pipeline->jpeg_device.n_decoded++;
+        pipeline->engines.n_decoded++;
         gpsti_run_unlock(run);
     }
     return gpsti_inline_host(run, job, step);
 }
 
-GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_slot* slot, const gpsti_step* step) {
+GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_item* item, const gpsti_step* step) {
     char reason[GPST_REASON_BYTES];
     gpsti_service service;
     bool refused = false;
-    if (run->pipeline->stages[step->first_stage].codec == GPST_CODEC_EXACT || !gpsti_encode_is_on_device(slot, step))
+    if (run->pipeline->plan.stages[step->first_stage].codec == GPST_CODEC_EXACT ||
+        !gpsti_encode_is_on_device(item, step))
         return false;
-    gpsti_service_begin(&service, step, &slot->job);
-    const gpst_result result = gpsti_encode_on_device(slot, step, run->worker_index, &refused, reason);
+    gpsti_service_begin(&service, step, &item->job);
+    const gpst_result result = gpsti_encode_on_device(item, step, run->worker_index, &refused, reason);
     if (refused)
         return false;
     gpsti_service_end(&service, result);
     gpsti_run_keep(run, &service);
     if (GPSTI_ENDS_ITEM(result))
-        gpsti_inline_fail(&slot->job, result, reason);
+        gpsti_inline_fail(&item->job, result, reason);
     return true;
 }
 
@@ -78,22 +79,22 @@ GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_slot* slot, const gp
 
 /* One batch of a HOST stage: the items that the function is given, and what became of each. */
 typedef struct gpsti_host_batch {
-    gpsti_slot* slots[GPSTI_MOST_BATCH];
+    gpsti_item* slots[GPSTI_MOST_BATCH];
     gpst_result results[GPSTI_MOST_BATCH];
     uint32_t n;
 } gpsti_host_batch;
 
 /* What the stage reads comes to the host; an item for which it does not come has failed. */
-GPSTI_PRIVATE void gpsti_inline_collect(gpsti_run* run, gpsti_slot* first, const gpsti_step* step,
+GPSTI_PRIVATE void gpsti_inline_collect(gpsti_run* run, gpsti_item* first, const gpsti_step* step,
                                         gpsti_host_batch* out) {
     char reason[GPST_REASON_BYTES];
     out->n = 0;
-    for (gpsti_slot* slot = first; slot; slot = slot->next_in_batch) {
-        const gpst_result result = gpsti_offload_fetch(slot, step->reads, run->worker_index, reason);
+    for (gpsti_item* item = first; item; item = item->next_in_batch) {
+        const gpst_result result = gpsti_offload_fetch(item, step->reads, run->worker_index, reason);
         if (GPST_FAILED(result))
-            gpsti_inline_fail(&slot->job, result, reason);
+            gpsti_inline_fail(&item->job, result, reason);
         else
-            out->slots[out->n++] = slot;
+            out->slots[out->n++] = item;
     }
 }
 
@@ -115,20 +116,20 @@ GPSTI_PRIVATE void gpsti_inline_call(gpsti_run* run, const gpsti_step* step, gps
 }
 
 /* Each item has its result, and all but the first go on. Locked. */
-GPSTI_PRIVATE void gpsti_inline_end_items(gpsti_slot* first, const gpsti_step* step, gpsti_host_batch* batch) {
+GPSTI_PRIVATE void gpsti_inline_end_items(gpsti_item* first, const gpsti_step* step, gpsti_host_batch* batch) {
     char reason[GPST_REASON_BYTES];
     for (uint32_t i = 0; i < batch->n; i++) {
-        gpsti_slot* const slot = batch->slots[i];
-        gpsti_copy_text(reason, sizeof reason, slot->reason);
+        gpsti_item* const item = batch->slots[i];
+        gpsti_copy_text(reason, sizeof reason, item->reason);
         if (GPSTI_ENDS_ITEM(batch->results[i]))
-            gpsti_slot_fail(slot, batch->results[i], gpsti_step_name(slot->pipeline, step), reason);
+            gpsti_item_fail(item, batch->results[i], gpsti_step_name(item->pipeline, step), reason);
     }
-    for (gpsti_slot *slot = first, *next = NULL; slot; slot = next) {
-        next = slot->next_in_batch;
-        slot->next_in_batch = NULL;
-        gpsti_queue_pass(step, slot);
-        if (slot != first)
-            gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, slot->job.step));
+    for (gpsti_item *item = first, *next = NULL; item; item = next) {
+        next = item->next_in_batch;
+        item->next_in_batch = NULL;
+        gpsti_queue_pass(step, item);
+        if (item != first)
+            gpsti_flight_send(&item->job, gpsti_flight_next_step(item, item->job.step));
     }
 }
 
@@ -136,7 +137,7 @@ GPSTI_PRIVATE void gpsti_inline_end_items(gpsti_slot* first, const gpsti_step* s
 GPSTI_INTERN gpsti_job* gpsti_inline_batch(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpsti_host_batch batch;
     gpsti_service service;
-    gpsti_inline_collect(run, job->slot, step, &batch);
+    gpsti_inline_collect(run, job->item, step, &batch);
     gpsti_service_begin(&service, step, job);
     gpsti_inline_call(run, step, &batch);
     gpsti_service_end(&service, GPST_OK);
@@ -146,8 +147,8 @@ GPSTI_INTERN gpsti_job* gpsti_inline_batch(gpsti_run* run, gpsti_job* job, gpsti
         gpsti_run_keep(run, &service);
     }
     gpsti_run_lock(run);
-    gpsti_queue_learn(step, batch.n, job->slot->batch_ns);
-    gpsti_inline_end_items(job->slot, step, &batch);
+    gpsti_queue_learn(step, batch.n, job->item->batch_ns);
+    gpsti_inline_end_items(job->item, step, &batch);
     gpsti_inline_leave(run, step, job);
     gpsti_run_unlock(run);
     return gpsti_inline_next(run, job);

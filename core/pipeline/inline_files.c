@@ -9,29 +9,30 @@
 
 /* Called on the reader's thread. */
 GPSTI_PRIVATE void gpsti_inline_read_done(gpst_read* read) {
-    gpsti_slot* const slot = (gpsti_slot*)read->user_data;
-    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_item* const item = (gpsti_item*)read->user_data;
+    gpst_pipeline* const pipeline = item->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->n_reading--;
-    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    gpsti_account_read(pipeline, slot);
-    slot->item.file_data = slot->file.data ? slot->file.data : "";
-    slot->item.file_bytes = read->bytes;
+    pipeline->files.n_reading--;
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, UINT32_MAX);
+    gpsti_account_read(pipeline, item);
+    item->shown.file_data = item->file.data ? item->file.data : "";
+    item->shown.file_bytes = read->bytes;
     if (GPST_FAILED(read->result))
-        gpsti_slot_fail(slot, read->result, gpsti_step_name(pipeline, &pipeline->steps[slot->job.step]), read->reason);
-    gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, slot->job.step));
+        gpsti_item_fail(item, read->result, gpsti_step_name(pipeline, &pipeline->plan.steps[item->job.step]),
+                        read->reason);
+    gpsti_flight_send(&item->job, gpsti_flight_next_step(item, item->job.step));
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
 /* A read waits for the disk: the system is asked to read the next files ahead. Not locked. */
 GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) {
-    const gpst_pipeline_desc* const desc = &pipeline->desc;
+    const gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
     const uint64_t end = index + 2 * (uint64_t)desc->n_reads;
-    uint64_t k = pipeline->advised > index ? pipeline->advised : index + 1;
+    uint64_t k = pipeline->files.advised > index ? pipeline->files.advised : index + 1;
     const uint64_t to = end < desc->n_paths ? end : desc->n_paths;
-    pipeline->advised = to > pipeline->advised ? to : pipeline->advised;
+    pipeline->files.advised = to > pipeline->files.advised ? to : pipeline->files.advised;
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     for (; k < to; k++)
         gpsti_path_will_need(desc->paths[k]);
@@ -40,22 +41,23 @@ GPSTI_PRIVATE void gpsti_inline_advise(gpst_pipeline* pipeline, uint64_t index) 
 /* True: parked, the reader's threads have the read. False: this thread must read. */
 GPSTI_PRIVATE bool gpsti_inline_park_read(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_slot* const slot = job->slot;
-    const uint64_t index = slot->item.index;
-    const bool advises = pipeline->desc.source && !pipeline->desc.no_prefetch && pipeline->desc.n_paths > 0 &&
-                         gpsti_reader_goes_by_cache(pipeline->reader, &slot->read);
-    if (GPST_FAILED(gpsti_reader_start(pipeline->reader))) /* the system gives no thread */
+    gpsti_item* const item = job->item;
+    const uint64_t index = item->shown.index;
+    const bool advises = pipeline->plan.desc.source && !pipeline->plan.desc.no_prefetch &&
+                         pipeline->plan.desc.n_paths > 0 &&
+                         gpsti_reader_goes_by_cache(pipeline->files.reader, &item->read);
+    if (GPST_FAILED(gpsti_reader_start(pipeline->files.reader))) /* the system gives no thread */
         return false;
-    slot->read.done = gpsti_inline_read_done;
+    item->read.done = gpsti_inline_read_done;
     gpsti_run_lock(run);
-    gpsti_a32_store(&pipeline->reads_wait, 1);
-    pipeline->n_reading++;
-    (void)gpsti_a32_add(&pipeline->n_parked, 1);
+    gpsti_a32_store(&pipeline->files.reads_wait, 1);
+    pipeline->files.n_reading++;
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, 1);
     job->ready_ns = gpsti_now_ns();
-    const bool parked = !GPST_FAILED(gpst_reader_submit(pipeline->reader, &slot->read));
+    const bool parked = !GPST_FAILED(gpst_reader_submit(pipeline->files.reader, &item->read));
     if (!parked) {
-        pipeline->n_reading--;
-        (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
+        pipeline->files.n_reading--;
+        (void)gpsti_a32_add(&pipeline->flow.n_parked, UINT32_MAX);
     }
     gpsti_run_unlock(run);
     if (parked && advises)
@@ -65,46 +67,46 @@ GPSTI_PRIVATE bool gpsti_inline_park_read(gpsti_run* run, gpsti_job* job) {
 
 GPSTI_INTERN gpsti_job* gpsti_inline_read(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
     gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_slot* const slot = job->slot;
+    gpsti_item* const item = job->item;
     const bool plain = gpsti_flight_is_plain(pipeline);
     gpsti_service service;
-    gpsti_slot_prepare_read(slot);
+    gpsti_item_prepare_read(item);
     gpsti_service_begin(&service, step, job);
     if (plain)
-        gpsti_reader_read_plain(pipeline->context, &slot->read, &pipeline->cancel);
-    else if (!gpsti_reader_try(pipeline->reader, &slot->read)) {
+        gpsti_reader_read_plain(pipeline->context, &item->read, &pipeline->flow.cancel);
+    else if (!gpsti_reader_try(pipeline->files.reader, &item->read)) {
         if (gpsti_inline_park_read(run, job))
             return NULL;
-        gpsti_reader_read_here(pipeline->reader, &slot->read);
+        gpsti_reader_read_here(pipeline->files.reader, &item->read);
     } else {
-        gpsti_a32_store(&pipeline->reads_wait, 0);
+        gpsti_a32_store(&pipeline->files.reads_wait, 0);
     }
-    service.bytes = slot->read.bytes;
-    gpsti_service_end(&service, slot->read.result);
+    service.bytes = item->read.bytes;
+    gpsti_service_end(&service, item->read.result);
     gpsti_run_keep(run, &service);
-    slot->item.file_data = slot->file.data ? slot->file.data : "";
-    slot->item.file_bytes = slot->read.bytes;
-    if (GPST_FAILED(slot->read.result))
-        gpsti_inline_fail(job, slot->read.result, slot->read.reason);
+    item->shown.file_data = item->file.data ? item->file.data : "";
+    item->shown.file_bytes = item->read.bytes;
+    if (GPST_FAILED(item->read.result))
+        gpsti_inline_fail(job, item->read.result, item->read.reason);
     return gpsti_inline_next(run, job);
 }
 
 /* Called on the writer's thread. */
 GPSTI_PRIVATE void gpsti_inline_write_done(gpsti_write* write) {
     gpsti_output_file* const file = (gpsti_output_file*)write->user_data;
-    gpsti_slot* const slot = file->slot;
-    gpst_pipeline* const pipeline = slot->pipeline;
+    gpsti_item* const item = file->item;
+    gpst_pipeline* const pipeline = item->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_part* const part = &slot->parts[file->part];
+    gpsti_part* const part = &item->parts[file->part];
     gpsti_mutex_lock(&scheduler->mutex);
-    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    const gpsti_step* const step = &pipeline->steps[pipeline->n_steps - 2];
-    gpsti_job* const job = step->per_picture ? &part->job : &slot->job;
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, UINT32_MAX);
+    const gpsti_step* const step = &pipeline->plan.steps[pipeline->plan.n_steps - 2];
+    gpsti_job* const job = step->per_picture ? &part->job : &item->job;
     gpsti_account_write(pipeline, write, job->ready_ns);
     if (GPST_FAILED(write->result))
-        gpsti_slot_fail(slot, write->result, gpsti_step_name(pipeline, step), write->reason);
-    if (--part->writes_pending == 0 && (!step->per_picture || --slot->pending == 0))
-        gpsti_flight_send(&slot->job, gpsti_flight_next_step(slot, job->step));
+        gpsti_item_fail(item, write->result, gpsti_step_name(pipeline, step), write->reason);
+    if (--part->writes_pending == 0 && (!step->per_picture || --item->pending == 0))
+        gpsti_flight_send(&item->job, gpsti_flight_next_step(item, job->step));
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
@@ -117,14 +119,14 @@ GPSTI_PRIVATE bool gpsti_inline_writes_here(const gpst_pipeline* pipeline, const
         return true;
     for (uint32_t e = 0; e < part->n_files; e++, file = file->next)
         bytes += file->write.bytes;
-    return pipeline->desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
+    return pipeline->plan.desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
            bytes <= GPSTI_INLINE_WRITE_BYTES;
 }
 
 GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    gpsti_part* const part = &job->slot->parts[job->part];
+    gpsti_part* const part = &job->item->parts[job->part];
     gpsti_output_file* file = part->files;
-    for (uint32_t e = 0; e < part->n_files && !gpsti_slot_has_failed(job->slot); e++, file = file->next) {
+    for (uint32_t e = 0; e < part->n_files && !gpsti_item_has_failed(job->item); e++, file = file->next) {
         gpsti_service service;
         gpsti_service_begin(&service, step, job);
         gpsti_writer_write_here(run->pipeline->context, &file->write);
@@ -139,28 +141,28 @@ GPSTI_PRIVATE void gpsti_inline_write_here(gpsti_run* run, gpsti_job* job, gpsti
 /* Parks the job: the writer's threads have the files, and may be done before this returns. */
 GPSTI_PRIVATE void gpsti_inline_park_writes(gpsti_run* run, gpsti_job* job) {
     gpst_pipeline* const pipeline = run->pipeline;
-    gpsti_part* const part = &job->slot->parts[job->part];
+    gpsti_part* const part = &job->item->parts[job->part];
     const uint32_t n_files = part->n_files;
     gpsti_output_file* file = part->files;
     gpsti_run_lock(run);
-    if (job != &job->slot->job)
-        gpsti_inline_offer_parts(job->slot);
+    if (job != &job->item->job)
+        gpsti_inline_offer_parts(job->item);
     job->ready_ns = gpsti_now_ns();
     part->writes_pending = n_files;
-    (void)gpsti_a32_add(&pipeline->n_parked, n_files);
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, n_files);
     for (uint32_t e = 0; e < n_files; e++) {
         gpsti_output_file* const next = file->next;
         file->write.done = gpsti_inline_write_done;
         file->write.user_data = file;
-        (void)gpsti_writer_submit(pipeline->writer, &file->write); /* cannot fail: the writer has a thread */
+        (void)gpsti_writer_submit(pipeline->files.writer, &file->write); /* cannot fail: the writer has a thread */
         file = next;
     }
     gpsti_run_unlock(run);
 }
 
 GPSTI_INTERN gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti_step* step) {
-    if (gpsti_inline_writes_here(run->pipeline, &job->slot->parts[job->part]) ||
-        GPST_FAILED(gpsti_writer_start(run->pipeline->writer))) {
+    if (gpsti_inline_writes_here(run->pipeline, &job->item->parts[job->part]) ||
+        GPST_FAILED(gpsti_writer_start(run->pipeline->files.writer))) {
         gpsti_inline_write_here(run, job, step);
         return gpsti_inline_next(run, job);
     }

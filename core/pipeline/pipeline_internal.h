@@ -23,7 +23,7 @@
 #include "../tuning/window_internal.h"
 #include "../workers/scheduler_internal.h"
 #include "codec_internal.h"
-#include "slot_internal.h"
+#include "item_internal.h"
 
 #define GPSTI_MOST_BATCH GPSTI_BATCH_MOST /* items in one submission */
 
@@ -31,7 +31,7 @@
 
 typedef enum gpsti_step_kind {
     GPSTI_STEP_READ,
-    GPSTI_STEP_HOST,    /* one HOST or ENCODE stage */
+    GPSTI_STEP_HOST, /* one HOST or ENCODE stage */
     GPSTI_STEP_DECODE,
     GPSTI_STEP_OFFLOAD, /* WARP, MASK and DEVICE stages that follow one another */
     GPSTI_STEP_WRITE,
@@ -41,7 +41,7 @@ typedef enum gpsti_step_kind {
 typedef struct gpsti_step {
     gpsti_step_kind kind;
     uint32_t first_stage, n_stages;
-    uint32_t first_clock; /* OFFLOAD: upload, then a clock a stage, then download; else the one */
+    uint32_t first_clock;   /* OFFLOAD: upload, then a clock a stage, then download; else the one */
     uint32_t reads, writes; /* sets, of all its stages; */
     uint32_t needs;         /* those that none of its stages writes, and that kernels read; */
     uint32_t lists;         /* OFFLOAD: those that its WARPs read on the host; */
@@ -89,9 +89,9 @@ typedef struct gpsti_state {
 typedef struct gpsti_stage {
     gpst_stage_desc desc;
     char name[32];
-    gpsti_codec* codecs; /* n_workers + 1 */
-    bool planes;         /* DECODE: of a JPEG the planes of its file */
-    gpst_codec codec;    /* DECODE, ENCODE: who may; EXACT where the device has none */
+    gpsti_codec* codecs;  /* n_workers + 1 */
+    bool planes;          /* DECODE: of a JPEG the planes of its file */
+    gpst_codec codec;     /* DECODE, ENCODE: who may; EXACT where the device has none */
     void** worker_states; /* n_workers + 1 */
     bool* worker_started;
     gpsti_state* states; /* MASK TIME: GPST_MAX_CAMERAS; else NULL */
@@ -111,9 +111,9 @@ typedef struct gpsti_item_counts {
 
 /* One camera, or other origin of items that keep an order of their own. Locked. */
 typedef struct gpsti_camera {
-    gpsti_slot* newest; /* of its items in flight, a list by slot->older */
+    gpsti_item* newest; /* of its items in flight, a list by slot->older */
     bool was_seen;
-    uint64_t n_items;   /* that have begun, or were refused */
+    uint64_t n_items; /* that have begun, or were refused */
     gpsti_item_counts items;
     uint64_t seen[GPST_MAX_STAGES];       /* by a stateful stage: its latest item's camera_index, + 1, */
     uint64_t missed[GPST_MAX_STAGES];     /* and how many it missed before that */
@@ -128,8 +128,8 @@ typedef struct gpsti_set_plan {
     uint32_t writer;    /* the stage; n_stages: none that is named */
     bool is_required;   /* the stage must set it: else nobody would notice */
     bool is_result;
-    gpst_place place;   /* of a result */
-    char wanted_up[32], wanted_down[32]; /* by whom */
+    gpst_place place;                            /* of a result */
+    char wanted_up[32], wanted_down[32];         /* by whom */
     uint64_t n_up, n_down, up_bytes, down_bytes; /* copies; locked */
 } gpsti_set_plan;
 
@@ -150,9 +150,8 @@ typedef struct gpsti_tune {
 
 /* ---- the pipeline ------------------------------------------------------------------- */
 
-struct gpst_pipeline {
-    gpsti_client client; /* first: the scheduler's client is its pipeline */
-    gpst_context* context;
+/* What follows from the desc and the device, once. Written by plan.c, pipeline.c and, the knobs, tune.c. */
+typedef struct gpsti_plan {
     gpst_pipeline_desc desc; /* every default resolved */
     gpsti_stage* stages;
     gpsti_step steps[GPST_MAX_STAGES + 1];
@@ -160,7 +159,7 @@ struct gpst_pipeline {
     gpsti_set_plan sets[GPST_MAX_SETS];
     uint32_t n_sets, n_parts;
     const char* frame_reader; /* the stage that needs the input to have a frame; NULL: none */
-    uint32_t n_written; /* pictures that the device stages of an item write at most */
+    uint32_t n_written;       /* pictures that the device stages of an item write at most */
     uint32_t n_events, n_workers;
     bool device_on_host;      /* the context's device computes in host memory */
     bool device_reaches_host; /* its kernels read and write page-locked host memory */
@@ -168,54 +167,74 @@ struct gpst_pipeline {
     uint32_t batch_most;      /* items that a submission may ever have; 1 = batches are not for this pipeline */
     gpst_graph_cache* graphs; /* of its device steps; NULL: none may become a graph */
     gpst_pool* pool;
-    gpst_reader* reader;     /* engine with a READ step; its threads come with the first read that waits */
-    gpsti_writer* writer;    /* engine with a WRITE step; likewise */
     uint32_t kernel_threads; /* a kernel may have, while no worker has begun */
-    gpsti_tune tune;
-    uint64_t decoder_bytes; /* that decoders hold side by side; locked */
-    gpsti_jpeg_device jpeg_device;
+} gpsti_plan;
 
-    /* items */
-    gpsti_slot** slots; /* n_slots_made of them, with room for slots_capacity */
-    gpsti_slot* free_slots;
-    gpsti_slot* first_result; /* push without a sink: finished items in the order they are handed out */
-    gpsti_slot* last_result;
-    gpsti_slot* handed_out; /* results the user has and has not released: n_handed_out */
+/* Items in flight and free ones. Locked. */
+typedef struct gpsti_items {
+    gpsti_item** slots; /* n_slots_made of them, with room for slots_capacity */
+    gpsti_item* free_slots;
     uint32_t n_slots, n_slots_made, slots_capacity; /* items in flight at most; made; there is room for */
     uint32_t n_slots_used, n_served;
-    uint32_t n_active;     /* jobs run at once at most: the workers, or fewer */
-    gpsti_a32 in_flight;   /* slots in use, finished results among them; written locked */
-    gpsti_slot* short_of_memory; /* items that the device had no memory for, until another one ends */
-    gpsti_slot* starved;   /* items that begin again, one at a time, by ticket */
-    bool exclusive;        /* one of them runs */
-    uint32_t n_handed_out, n_untaken; /* untaken: on the list of results */
-    const void* taker;     /* the thread that took the latest result, by an address of its own */
+    gpsti_a32 in_flight; /* items in use, finished results among them; written locked */
     uint64_t next_index;
     gpsti_camera* cameras; /* GPST_MAX_CAMERAS */
     uint32_t n_cameras;    /* the highest number seen, + 1 */
-    gpsti_slot* dropped;   /* of whom desc.dropped has not been told yet, first come first, */
-    gpsti_slot* last_dropped;
-    gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
+} gpsti_items;
 
-    /* threads */
-    gpsti_a32 executing;  /* threads that run a job of this pipeline, or ask its source; written locked */
-    gpsti_a32 n_parked;   /* reads and writes that their own threads have, and who submits */
+/* Ended items. Locked. */
+typedef struct gpsti_results {
+    gpsti_item* first_result; /* push without a sink: finished items in the order they are handed out */
+    gpsti_item* last_result;
+    gpsti_item* handed_out; /* results the user has and has not released: n_handed_out */
+    uint32_t n_handed_out;
+    uint32_t n_untaken;  /* results that nobody has taken */
+    const void* taker;   /* the thread that took the latest one, by an address of its own; NULL: nobody has */
+    gpsti_item* dropped; /* of whom desc.dropped has not been told yet, first come first */
+    gpsti_item* last_dropped;
+} gpsti_results;
+
+/* Locked, but for the atomics. */
+typedef struct gpsti_shares {
+    gpsti_item* short_of_memory;                  /* items that the device had no memory for, until another one ends */
+    gpsti_item* starved;                          /* items that begin again, one at a time, by ticket */
+    bool exclusive;                               /* one of them runs */
+    gpsti_a32 n_starving;                         /* of threads that run or are parked, the ones that wait for memory */
+    gpsti_a64 item_host_bytes, item_device_bytes; /* of the largest item so far */
+    uint64_t decoder_bytes;                       /* that decoders hold side by side */
+    gpsti_a64 device_growths;                     /* allocations of device memory */
+    gpsti_shortage shortage;                      /* of the device's memory, and its first reason */
+    char shortage_reason[GPST_REASON_BYTES];
+} gpsti_shares;
+
+/* Who runs now, and whether more may come. Locked, but for the atomics. */
+typedef struct gpsti_flow {
+    uint32_t n_active;      /* jobs run at once at most: the workers, or fewer */
+    gpsti_a32 executing;    /* threads that run a job of this pipeline, or ask its source; written locked */
+    gpsti_a32 n_parked;     /* reads and writes that their own threads have, and who submits */
     gpsti_a32 n_submitting; /* threads that submit to the device what counts as on it already */
-    gpsti_a32 n_starving; /* of those that run or are parked, the ones that wait for memory */
-    gpsti_a32 open;       /* workers have begun; until then the caller of run brings items one by one */
-    gpsti_cond progress;  /* something ended: waiters look again */
+    gpsti_a32 open;         /* workers have begun; until then the caller of run brings items one by one */
+    gpsti_cond progress;    /* something ended: waiters look again */
     bool has_progress, listed;
-    uint32_t n_waiters, n_inside; /* inside: in calls that wait, for which destroy waits */
+    uint32_t n_waiters;
+    uint32_t n_inside; /* calls of run, submit, next_result and drain under way: destroy waits for them */
     bool started, source_running, source_done, closed, cancel_noticed;
     bool source_rests;      /* until an item has ended: it had no memory for another one */
-    gpsti_a32 reads_wait;   /* 1: the latest read did: the next one is begun as long as some may */
     int64_t source_ns;      /* a call of the source takes, about */
-    uint32_t n_reading;     /* items that the reader has */
-    uint64_t advised;       /* files of desc.paths that the system was told of */
     gpsti_a32 cancel, stop; /* set from anywhere, even signal handlers */
     bool device_lost;       /* the device is gone: later items go to the CPU at once */
+} gpsti_flow;
 
-    /* counts, locked */
+typedef struct gpsti_files {
+    gpst_reader* reader;  /* engine with a READ step; its threads come with the first read that waits */
+    gpsti_writer* writer; /* engine with a WRITE step; likewise */
+    gpsti_a32 reads_wait; /* 1: the latest read did: the next one is begun as long as some may */
+    uint32_t n_reading;   /* items that the reader has; locked */
+    uint64_t advised;     /* files of desc.paths that the system was told of; locked */
+} gpsti_files;
+
+/* Locked. */
+typedef struct gpsti_counts {
     gpsti_clock* clocks;
     uint32_t n_clocks;
     gpsti_clock finish_clock, submit_clock; /* what no stage's clock has: ends of items, calls to a device; */
@@ -225,32 +244,43 @@ struct gpst_pipeline {
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
     gpsti_histogram latency;
     gpsti_item_counts items;
-    gpst_result first_failed; /* of the first item that failed, */
-    char first_reason[GPST_REASON_BYTES]; /* and its name, stage and sentence */
     uint64_t device_fallbacks;
     uint64_t items_refused;              /* of those dropped: the ones that never got an index */
     uint64_t n_submissions, n_submitted; /* to the device, of so many items */
     uint64_t n_copied, n_in_place;       /* items of a device with memory of its own: how they came there */
-    gpsti_shortage shortage;             /* of the device's memory, and its first reason */
-    char shortage_reason[GPST_REASON_BYTES];
     uint64_t n_taken_apart;              /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
     char fallback_reason[GPST_REASON_BYTES];
     uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
     int64_t start_ns, end_ns, commit_ns; /* commit_ns: of DISK_OUT's busy time, files got their names */
-    int64_t job_begun_ns, job_ended_ns;  /* of the job that the run is a part of; 0 = there is none, or it goes on */
     int64_t kernel_cpu_ns;               /* of the other threads inside kernels */
     gpsti_core_use use_start, use_end;   /* of the cores, when the run began and when it ended */
+    int64_t job_begun_ns, job_ended_ns;  /* of the job around the run; 0: none, or not yet */
+    gpst_result first_failed;            /* item's result, and its sentence */
+    char first_reason[GPST_REASON_BYTES];
     bool frozen;
     uint64_t frozen_allocations, frozen_growths;
-    gpsti_a64 device_growths; /* allocations of device memory */
+} gpsti_counts;
+
+struct gpst_pipeline {
+    gpsti_client client; /* first: the scheduler's client is its pipeline */
+    gpst_context* context;
+    gpsti_plan plan;
+    gpsti_items items;
+    gpsti_results results;
+    gpsti_shares memory;
+    gpsti_flow flow;
+    gpsti_files files;
+    gpsti_counts counts;
+    gpsti_tune tune;
+    gpsti_jpeg_device engines;
 };
 
 /* ---- plan.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_stage_is_offload(const gpst_stage_desc* stage);
 GPSTI_INTERN bool gpsti_stage_has_batches(const gpst_stage_desc* stage); /* may it take items together? */
-GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage); /* of its own */
+GPSTI_INTERN bool gpsti_stage_has_bound(const gpst_stage_desc* stage);   /* of its own */
 /* The stage whose bound is the step's: the one that has any, else the first. */
 GPSTI_INTERN const gpst_stage_desc* gpsti_step_bounded(const gpst_pipeline* pipeline, const gpsti_step* step);
 /* Items or batches that are in the step at once, where its stages imply it; 0: they say nothing. */
@@ -290,18 +320,18 @@ GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* 
 GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t index, gpst_input* out,
                                            const char** reason);
 /* One service of a HOST or DEVICE stage; the failure's sentence goes to reason (GPST_REASON_BYTES). Not locked. */
-GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
-                                          uint32_t worker_index, char* reason);
+GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_item* item, uint32_t stage_index, uint32_t part, uint32_t worker_index,
+                                          char* reason);
 /* Items of the camera that a stateful stage has missed before this one; UINT64_MAX: it has had none. */
-GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_slot* slot, uint32_t stage_index);
+GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_item* item, uint32_t stage_index);
 /* Tells desc.dropped, if there is one. Not locked. */
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item);
 /* One call of a batch function for n slots. Negative: nothing was done; else each has its result, and in slot->reason
    its sentence. Not locked. */
-GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_slot* const* slots, uint32_t n, uint32_t stage_index,
+GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* slots, uint32_t n, uint32_t stage_index,
                                           uint32_t worker_index, gpst_result* results, char* reason);
 /* Tells the sink, if there is one; *reason likewise. Not locked. */
-GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_slot* slot, const char** reason);
+GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_item* item, const char** reason);
 
 /* A picture's file: bytes of room, the first `before` of them for segments. */
 typedef struct gpsti_encoded {
@@ -309,10 +339,10 @@ typedef struct gpsti_encoded {
     size_t bytes, before;
 } gpsti_encoded;
 /* Not locked, either. */
-GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_slot* slot, uint32_t stage_index, uint32_t picture,
+GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_item* item, uint32_t stage_index, uint32_t picture,
                                                  size_t* bytes);
 /* As gpsti_call_stage, with a picture's file, which gets its segments, for the func of an ENCODE stage; NULL: none. */
-GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_slot* slot, uint32_t stage_index, uint32_t part,
+GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_item* item, uint32_t stage_index, uint32_t part,
                                             uint32_t worker_index, const gpsti_encoded* encoded, char* reason);
 
 /* ---- account.c ------------------------------------------------------------------------ */
@@ -335,15 +365,15 @@ GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items);
 GPSTI_INTERN void gpsti_account_service(gpst_pipeline* pipeline, const gpsti_service* service); /* locked */
 GPSTI_INTERN void gpsti_account_source(gpst_pipeline* pipeline, uint64_t n_items, int64_t busy_ns, int64_t cpu_ns);
 /* A read or a write that its own thread did. Locked. */
-GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_slot* slot);
+GPSTI_INTERN void gpsti_account_read(gpst_pipeline* pipeline, const gpsti_item* item);
 GPSTI_INTERN void gpsti_account_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns);
 GPSTI_INTERN void gpsti_account_copy(gpst_pipeline* pipeline, gpsti_set_plan* set, bool up, uint32_t n_pictures,
                                      uint64_t bytes); /* over the link; locked */
 #define GPSTI_ENDS_ITEM(result) (GPST_FAILED(result) || (result) == GPST_SKIPPED || (result) == GPST_DROPPED)
 /* Keeps the item's first failure, or that it is skipped. Locked, or no other thread has the item. */
-GPSTI_INTERN void gpsti_slot_fail(gpsti_slot* slot, gpst_result result, const char* stage, const char* reason);
-GPSTI_INTERN bool gpsti_slot_has_failed(const gpsti_slot* slot); /* any thread */
-GPSTI_INTERN void gpsti_account_item(gpsti_slot* slot); /* it has ended: counts, latency, freeze; locked */
+GPSTI_INTERN void gpsti_item_fail(gpsti_item* item, gpst_result result, const char* stage, const char* reason);
+GPSTI_INTERN bool gpsti_item_has_failed(const gpsti_item* item); /* any thread */
+GPSTI_INTERN void gpsti_account_item(gpsti_item* item);          /* it has ended: counts, latency, freeze; locked */
 GPSTI_INTERN uint64_t gpsti_account_growths(const gpst_pipeline* pipeline); /* allocations of frame memory so far */
 GPSTI_INTERN int64_t gpsti_account_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns); /* of own_ns, by samples */
 GPSTI_INTERN int64_t gpsti_account_between_cpu_ns(const gpst_pipeline* pipeline);        /* of what is no stage's */
@@ -359,16 +389,16 @@ GPSTI_INTERN bool gpsti_queue_may_take(const gpst_pipeline* pipeline, const gpst
 GPSTI_INTERN gpsti_job* gpsti_queue_take(gpsti_step* step); /* the next that may run; NULL: none */
 GPSTI_INTERN gpsti_job* gpsti_queue_pop(gpsti_step* step);  /* the first; there is one */
 /* The item has passed the step, if that keeps an order: the one behind it may have its turn there. */
-GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_slot* slot);
+GPSTI_INTERN void gpsti_queue_pass(const gpsti_step* step, gpsti_item* item);
 /* For want of device memory the item waits: until another one has ended, has come from the device or waits for its
    turn. */
-GPSTI_INTERN void gpsti_queue_park_short(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_queue_park_short(gpsti_item* item);
 /* Those that wait so and came before an item with that index queue again. True: there were some. */
 GPSTI_INTERN bool gpsti_queue_wake_short(gpst_pipeline* pipeline, uint64_t before);
 GPSTI_INTERN gpsti_camera* gpsti_queue_camera(gpst_pipeline* pipeline, uint32_t camera); /* which has been seen now */
 /* The item is the newest of its camera from now on, until it leaves the order: the items behind do not wait for it. */
-GPSTI_INTERN void gpsti_queue_enter_order(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_queue_leave_order(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_queue_enter_order(gpsti_item* item);
+GPSTI_INTERN void gpsti_queue_leave_order(gpsti_item* item);
 /* Gives up the oldest item that waits in front of a step and has no higher priority: of the camera with the most items
    in flight, or of this one where it has as many. False: there is none. */
 GPSTI_INTERN bool gpsti_queue_drop_oldest(gpst_pipeline* pipeline, uint32_t camera, int32_t priority,
@@ -387,23 +417,23 @@ GPSTI_INTERN void gpsti_queues_set_batch(gpst_pipeline* pipeline, uint32_t batch
 /* ---- place.c --------------------------------------------------------------------------- */
 
 /* Stream and events of the slot's work, made when first needed. Not locked, all of it. */
-GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_slot* slot, gpsti_device_work* work);
+GPSTI_INTERN gpst_result gpsti_device_work_prepare(gpsti_item* item, gpsti_device_work* work);
 /* Memory of the device for a picture whose shape is known. */
-GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_slot* slot, uint32_t set, uint32_t picture);
+GPSTI_INTERN gpst_result gpsti_place_make_on_device(gpsti_item* item, uint32_t set, uint32_t picture);
 /* Finds where kernels will have the pictures of sets, whose shapes are known. */
-GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN gpst_result gpsti_place_sets(gpsti_item* item, uint32_t sets);
 /* Puts copies on the stream of the slot's work in progress. */
-GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_slot* slot, uint32_t set, uint64_t* copied);
-GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_slot* slot, uint32_t set, uint64_t* copied);
+GPSTI_INTERN gpst_result gpsti_place_copy_up(gpsti_item* item, uint32_t set, uint64_t* copied);
+GPSTI_INTERN gpst_result gpsti_place_copy_down(gpsti_item* item, uint32_t set, uint64_t* copied);
 /* Makes the word that counts the set where the work in progress computes, and puts its being 0 on the stream. */
-GPSTI_INTERN gpst_result gpsti_place_make_count(gpsti_slot* slot, uint32_t set);
+GPSTI_INTERN gpst_result gpsti_place_make_count(gpsti_item* item, uint32_t set);
 /* Sets that the host has, with all that was put on the stream for it, have as many pictures as count. */
-GPSTI_INTERN void gpsti_place_take_counts(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN void gpsti_place_take_counts(gpsti_item* item, uint32_t sets);
 /* Copies sets that only the device has to the host, or the other way, and waits. */
-GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_slot* slot, uint32_t sets);
-GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_slot* slot, uint32_t sets);
+GPSTI_INTERN gpst_result gpsti_place_fetch(gpsti_item* item, uint32_t sets);
+GPSTI_INTERN gpst_result gpsti_place_bring(gpsti_item* item, uint32_t sets);
 /* Memory of sets that are not on the device; true: some of sets that are not needed next. */
-GPSTI_INTERN bool gpsti_place_free_unused(gpsti_slot* slot, uint32_t needed);
+GPSTI_INTERN bool gpsti_place_free_unused(gpsti_item* item, uint32_t needed);
 #define GPSTI_PIECES 64
 
 /* Device memory on its way back. */
@@ -415,8 +445,8 @@ typedef struct gpsti_pieces {
 /* Of a slot that waits in front of a step, or has no item, takes what nobody will find on the device, as far as out has
    room; NULL: nothing is taken. True: there is some. Locked. The caller gives it back when it is not: a driver that
    frees may wait for notifications. */
-GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_slot* slot, uint32_t from, gpsti_pieces* out);
-GPSTI_INTERN void gpsti_place_free_slot(gpsti_slot* slot);
+GPSTI_INTERN bool gpsti_place_take_unneeded(gpsti_item* item, uint32_t from, gpsti_pieces* out);
+GPSTI_INTERN void gpsti_place_free_slot(gpsti_item* item);
 GPSTI_INTERN void gpsti_constants_load(gpst_pipeline* pipeline, gpsti_stage* stage);
 GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 
@@ -424,9 +454,9 @@ GPSTI_INTERN void gpsti_constants_free(gpst_pipeline* pipeline, gpsti_stage* sta
 
 GPSTI_INTERN bool gpsti_stage_has_state(const gpst_stage_desc* stage);
 /* The state of the item's camera where its work in progress computes; *restart: it says nothing of this picture. */
-GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, const gpst_image* from,
+GPSTI_INTERN gpst_result gpsti_state_of(gpsti_item* item, uint32_t stage_index, const gpst_image* from,
                                         const gpst_image** out, bool* restart);
-GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step); /* its work has failed */
+GPSTI_INTERN void gpsti_state_forget(const gpsti_item* item, const gpsti_step* step); /* its work has failed */
 GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage);
 
 /* ---- graphs.c ------------------------------------------------------------------------- */
@@ -438,46 +468,45 @@ GPSTI_INTERN gpst_result gpsti_graphs_create(gpst_pipeline* pipeline);
 /* Is a submission, which could be timed, to be? */
 GPSTI_INTERN bool gpsti_graphs_leave_timed(const gpst_pipeline* pipeline, const gpsti_step* step, uint64_t number);
 /* From here on the kernels of a submission that may be a graph are recorded; others run at once. */
-GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_slot* first, const gpsti_step* step);
+GPSTI_INTERN gpst_result gpsti_graphs_begin(gpsti_item* first, const gpsti_step* step);
 /* Runs them, where result says that all are there; gives what the submission comes to. */
-GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_slot* first, gpst_result result);
+GPSTI_INTERN gpst_result gpsti_graphs_end(gpsti_item* first, gpst_result result);
 
 /* ---- shortage.c ----------------------------------------------------------------------- */
 
 /* Did a submission fail since the device, or its budget, has no memory? */
-GPSTI_INTERN bool gpsti_shortage_is(const gpsti_slot* first, gpst_result result);
+GPSTI_INTERN bool gpsti_shortage_is(const gpsti_item* first, gpst_result result);
 /* Drops the cached graphs; where there are none, what slots hold and nobody needs. first, reason: of the submission
    that failed, and was given up; the report has the first reason. freed: that gave memory back that it does not take
    again. True: something was given back. Not locked. */
-GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_slot* first, const char* reason, bool freed);
+GPSTI_INTERN bool gpsti_shortage_relieve(gpsti_item* first, const char* reason, bool freed);
 /* The rest locked. What to do with the items of a submission, when that helped no more. */
-GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_slot* first, const char* reason);
-GPSTI_INTERN void gpsti_shortage_skip(gpsti_slot* slot); /* an item for the device: or for the CPU at once? */
-
+GPSTI_INTERN gpsti_relief gpsti_shortage_choose(const gpsti_item* first, const char* reason);
+GPSTI_INTERN void gpsti_shortage_skip(gpsti_item* item); /* an item for the device: or for the CPU at once? */
 
 /* ---- offload.c ------------------------------------------------------------------------ */
 
 /* Submits the device work of a slot and the rest of its batch. *finished: it is done already; else the device says when
    to `done`, on a thread that may not call it. Not locked. */
-GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_slot* slot, const gpsti_step* step, uint32_t worker_index,
-                                           void (*done)(void* slot, gpst_result result), bool* finished, char* reason);
+GPSTI_INTERN gpst_result gpsti_offload_run(gpsti_item* item, const gpsti_step* step, uint32_t worker_index,
+                                           void (*done)(void* item, gpst_result result), bool* finished, char* reason);
 /* When the group's events happened, from a device that has reported: its calls take time. Not locked. */
-GPSTI_INTERN void gpsti_offload_read_times(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_offload_read_times(gpsti_item* item);
 /* Adds the times of the slot's device work, which is done, to the clocks. Locked. */
-GPSTI_INTERN void gpsti_offload_account(gpsti_slot* slot, const gpsti_step* step, int64_t wait_ns);
+GPSTI_INTERN void gpsti_offload_account(gpsti_item* item, const gpsti_step* step, int64_t wait_ns);
 /* What the slot's device work has failed to make is not there. Locked, or nobody else has the slot. */
-GPSTI_INTERN void gpsti_offload_undo(gpsti_slot* slot, const gpsti_step* step);
+GPSTI_INTERN void gpsti_offload_undo(gpsti_item* item, const gpsti_step* step);
 /* Copies sets that only the device has to the host; where it does not give them they are computed again. The sentence
    of a failure goes to reason. Not locked, and in no device work. */
-GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_slot* slot, uint32_t sets, uint32_t worker_index, char* reason);
+GPSTI_INTERN gpst_result gpsti_offload_fetch(gpsti_item* item, uint32_t sets, uint32_t worker_index, char* reason);
 /* May this failure be made good on the CPU? Then the slot is set for it. Locked. */
-GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_slot* slot, gpst_result result, const char* reason);
+GPSTI_INTERN bool gpsti_offload_fall_back(gpsti_item* item, gpst_result result, const char* reason);
 
 /* ---- finish.c -------------------------------------------------------------------------- */
 
-GPSTI_INTERN void gpsti_finish_discard(gpsti_slot* slot); /* none of the item's files stays */
+GPSTI_INTERN void gpsti_finish_discard(gpsti_item* item); /* none of the item's files stays */
 /* Files committed or removed, sink told. Not locked; leaves the item's final result in it. */
-GPSTI_INTERN void gpsti_finish_item(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_finish_item(gpsti_item* item);
 
 /* ---- tune.c ---------------------------------------------------------------------------- */
 
@@ -488,7 +517,7 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
 /* The rest locked. How many items fit in what memory there is, by the largest so far. */
 GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline); /* workers begin: sets the knobs */
-GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot); /* an item has ended; its slot still has its memory */
+GPSTI_INTERN void gpsti_tune_count(const gpsti_item* item); /* an item has ended; its slot still has its memory */
 GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items); /* so many wait at the JPEG engines */
 /* The source rests and the engine has run empty: a plain block is to be, of tune.block_items. */
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline);
@@ -508,24 +537,24 @@ GPSTI_INTERN bool gpsti_flight_is_plain(const gpst_pipeline* pipeline); /* no wo
 /* The rest locked. */
 GPSTI_INTERN uint32_t gpsti_flight_n_under_way(const gpst_pipeline* pipeline); /* that have not ended */
 GPSTI_INTERN bool gpsti_flight_has_slot(const gpst_pipeline* pipeline);
-GPSTI_INTERN gpsti_slot* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
-GPSTI_INTERN void gpsti_flight_release_slot(gpsti_slot* slot);
-GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline); /* slots were taken or put: are all in use? */
-GPSTI_INTERN void gpsti_flight_put_slot(gpsti_slot* slot); /* the same of one that has no memory */
+GPSTI_INTERN gpsti_item* gpsti_flight_take_slot(gpst_pipeline* pipeline); /* for the next input; NULL: there is none */
+GPSTI_INTERN void gpsti_flight_release_slot(gpsti_item* item);
+GPSTI_INTERN void gpsti_flight_time_full(gpst_pipeline* pipeline);    /* slots were taken or put: are all in use? */
+GPSTI_INTERN void gpsti_flight_put_slot(gpsti_item* item);            /* the same of one that has no memory */
 GPSTI_INTERN void gpsti_flight_tell_dropped(gpst_pipeline* pipeline); /* of all; unlocks for a callback */
 GPSTI_INTERN bool gpsti_flight_is_over(const gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline); /* locks; a destroy waits for the call */
-GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline); /* unlocks; the pipeline may be gone */
+GPSTI_INTERN void gpsti_flight_enter(gpst_pipeline* pipeline);        /* locks; a destroy waits for the call */
+GPSTI_INTERN void gpsti_flight_leave(gpst_pipeline* pipeline);        /* unlocks; the pipeline may be gone */
 GPSTI_INTERN void gpsti_flight_wake_waiters(gpst_pipeline* pipeline); /* something ended: they look again */
 GPSTI_INTERN void gpsti_flight_notice(gpst_pipeline* pipeline);       /* reacts to cancel and stop */
-GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_slot* slot, uint32_t from);
+GPSTI_INTERN uint32_t gpsti_flight_next_step(const gpsti_item* item, uint32_t from);
 GPSTI_INTERN void gpsti_flight_send(gpsti_job* job, uint32_t to); /* queues the job there */
 /* Has the item failed because others have the memory, and may it begin anew? */
-GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_slot* slot);
-GPSTI_INTERN void gpsti_flight_restart(gpsti_slot* slot); /* queues it to run exclusively; no thread has it */
+GPSTI_INTERN bool gpsti_flight_may_restart(const gpsti_item* item);
+GPSTI_INTERN void gpsti_flight_restart(gpsti_item* item); /* queues it to run exclusively; no thread has it */
 /* The first of those who do, where nothing else runs; what waits for it to end begins anew behind it. NULL: not yet. */
 GPSTI_INTERN gpsti_job* gpsti_flight_take_starved(gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flight_begin(gpsti_slot* slot); /* queues a loaded (or failed) slot at its first step */
+GPSTI_INTERN void gpsti_flight_begin(gpsti_item* item); /* queues a loaded (or failed) slot at its first step */
 
 /* ---- inline.c --------------------------------------------------------------------------- */
 
@@ -547,7 +576,7 @@ GPSTI_INTERN void gpsti_run_unlock(gpsti_run* run);
 GPSTI_INTERN void gpsti_run_keep(gpsti_run* run, const gpsti_service* service);
 GPSTI_INTERN gpsti_step* gpsti_inline_step_of(const gpsti_job* job);
 GPSTI_INTERN void gpsti_inline_fail(gpsti_job* job, gpst_result result, const char* reason);
-GPSTI_INTERN void gpsti_inline_offer_parts(gpsti_slot* slot);
+GPSTI_INTERN void gpsti_inline_offer_parts(gpsti_item* item);
 GPSTI_INTERN gpsti_job* gpsti_inline_next(gpsti_run* run, gpsti_job* job);
 GPSTI_INTERN gpsti_job* gpsti_inline_host(gpsti_run* run, gpsti_job* job, gpsti_step* step);
 /* The job's place in the step is free for another one; locked. */
@@ -562,7 +591,7 @@ GPSTI_INTERN gpsti_job* gpsti_inline_write(gpsti_run* run, gpsti_job* job, gpsti
 GPSTI_INTERN gpsti_job* gpsti_inline_decode(gpsti_run* run, gpsti_job* job, gpsti_step* step);
 GPSTI_INTERN gpsti_job* gpsti_inline_batch(gpsti_run* run, gpsti_job* job, gpsti_step* step); /* of a HOST stage */
 /* The step's pictures are encoded on the device: true, and the item goes on behind it, or has failed. */
-GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_slot* slot, const gpsti_step* step);
+GPSTI_INTERN bool gpsti_inline_encode(gpsti_run* run, gpsti_item* item, const gpsti_step* step);
 
 /* ---- flow.c ---------------------------------------------------------------------------- */
 

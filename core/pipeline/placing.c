@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-GPSTI_PRIVATE gpsti_slot* gpsti_placing_slot(const gpst_task* task) { return (gpsti_slot*)(uintptr_t)task->item; }
+GPSTI_PRIVATE gpsti_item* gpsti_placing_slot(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
 
 GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* function, const void* pointer,
                                           const char* member) {
@@ -18,56 +18,56 @@ GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* fun
 
 GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_set_pose", pose, "pose"));
-    gpsti_slot* const slot = gpsti_placing_slot(task);
+    gpsti_item* const item = gpsti_placing_slot(task);
     const double angles[3] = {pose->yaw, pose->pitch, pose->roll};
     for (int i = 0; i < 3; i++)
         GPSTI_FAIL_IF(!(angles[i] >= -1e6 && angles[i] <= 1e6), GPST_ERROR_ARGUMENT,
                       "gpst_task_set_pose: pose: %g degrees: must be within +-1e6", angles[i]);
-    slot->pose = *pose;
-    slot->posed = true;
+    item->pose = *pose;
+    item->posed = true;
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_slot_begin_notes(gpsti_slot* slot) {
-    slot->posed = slot->given.posed;
-    slot->pose = slot->given.pose;
-    memcpy(slot->note, slot->given.note, sizeof slot->note);
-    slot->item.note = slot->note;
+GPSTI_INTERN void gpsti_item_begin_notes(gpsti_item* item) {
+    item->posed = item->given.posed;
+    item->pose = item->given.pose;
+    memcpy(item->note, item->given.note, sizeof item->note);
+    item->shown.note = item->note;
 }
 
-GPSTI_INTERN void gpsti_slot_load_notes(gpsti_slot* slot, const gpst_input* input) {
+GPSTI_INTERN void gpsti_item_load_notes(gpsti_item* item, const gpst_input* input) {
     const gpst_view none = GPST_ZERO;
-    slot->given.posed = input->pose != NULL;
-    slot->given.pose = input->pose ? *input->pose : none;
-    gpsti_copy_text(slot->given.note, sizeof slot->given.note, input->note ? input->note : "");
-    gpsti_slot_begin_notes(slot);
+    item->given.posed = input->pose != NULL;
+    item->given.pose = input->pose ? *input->pose : none;
+    gpsti_copy_text(item->given.note, sizeof item->given.note, input->note ? input->note : "");
+    gpsti_item_begin_notes(item);
 }
 
 /* What is there already is not said twice: a file may be decoded again. "" is always there. */
-GPSTI_INTERN void gpsti_slot_note(gpsti_slot* slot, const char* text) {
-    const size_t used = strlen(slot->note);
-    if (!strstr(slot->note, text))
-        gpsti_format(slot->note + used, sizeof slot->note - used, "%s%s", used > 0 ? "; " : "", text);
+GPSTI_INTERN void gpsti_item_note(gpsti_item* item, const char* text) {
+    const size_t used = strlen(item->note);
+    if (!strstr(item->note, text))
+        gpsti_format(item->note + used, sizeof item->note - used, "%s%s", used > 0 ? "; " : "", text);
 }
 
-GPSTI_INTERN const gpst_metadata* gpsti_slot_metadata(gpsti_slot* slot) {
-    gpst_item* const item = &slot->item;
-    if (!item->metadata) {
-        memset(&slot->metadata, 0, sizeof slot->metadata);
-        if (item->file_data)
-            (void)gpst_metadata_read(item->file_data, item->file_bytes, &slot->metadata);
-        item->metadata = &slot->metadata;
+GPSTI_INTERN const gpst_metadata* gpsti_item_metadata(gpsti_item* item) {
+    gpst_item* const shown = &item->shown;
+    if (!shown->metadata) {
+        memset(&item->metadata, 0, sizeof item->metadata);
+        if (shown->file_data)
+            (void)gpst_metadata_read(shown->file_data, shown->file_bytes, &item->metadata);
+        shown->metadata = &item->metadata;
     }
-    return item->metadata;
+    return shown->metadata;
 }
 
 GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task) {
-    return gpsti_slot_metadata(gpsti_placing_slot(task));
+    return gpsti_item_metadata(gpsti_placing_slot(task));
 }
 
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {
     if (!GPST_FAILED(gpsti_task_check(task, "gpst_task_set_decoder", name, "name")))
-        gpsti_placing_slot(task)->item.decoder = name;
+        gpsti_placing_slot(task)->shown.decoder = name;
 }
 
 GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
@@ -78,13 +78,13 @@ GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
     va_start(arguments, format);
     gpsti_format_list(text, sizeof text, format, arguments);
     va_end(arguments);
-    gpsti_slot_note(gpsti_placing_slot(task), text);
+    gpsti_item_note(gpsti_placing_slot(task), text);
 }
 
-GPSTI_INTERN void gpsti_slot_placed(gpsti_slot* slot, const gpst_placement* placement) {
-    slot->pose = placement->pose;
-    slot->posed = placement->has_pose;
-    gpsti_slot_note(slot, placement->note);
+GPSTI_INTERN void gpsti_item_placed(gpsti_item* item, const gpst_placement* placement) {
+    item->pose = placement->pose;
+    item->posed = placement->has_pose;
+    gpsti_item_note(item, placement->note);
 }
 
 GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
@@ -114,6 +114,6 @@ GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, cons
 GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_end_placing", placing, "placing"));
     const uint32_t orientation = placing->placement.orientation;
-    gpsti_slot_placed(gpsti_placing_slot(task), &placing->placement);
+    gpsti_item_placed(gpsti_placing_slot(task), &placing->placement);
     return orientation != 1 ? gpst_image_orient(&placing->stored, orientation, &placing->window) : GPST_OK;
 }

@@ -8,7 +8,7 @@ static GPSTI_TLS char gpsti_push_thread; /* its address is the thread's */
 GPSTI_PRIVATE gpst_result gpsti_push_check(gpst_pipeline* pipeline, const char* function) {
     GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
     GPSTI_TRY(gpsti_context_check(pipeline->context, function));
-    GPSTI_FAIL_IF(pipeline->desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls", function);
+    GPSTI_FAIL_IF(pipeline->plan.desc.source, GPST_ERROR_STATE, "%s: the pipeline has a source: it pulls", function);
     return GPST_OK;
 }
 
@@ -19,30 +19,30 @@ GPSTI_PRIVATE gpst_result gpsti_push_too_late(const char* function, int64_t time
 }
 
 GPSTI_PRIVATE bool gpsti_push_can_load(const gpst_pipeline* pipeline) {
-    return gpsti_flight_has_slot(pipeline) && !pipeline->source_running;
+    return gpsti_flight_has_slot(pipeline) && !pipeline->flow.source_running;
 }
 
 /* As many results as there are slots wait to be taken. Locked. */
 GPSTI_PRIVATE bool gpsti_push_has_untaken(const gpst_pipeline* pipeline) {
-    return pipeline->n_untaken >= pipeline->n_slots;
+    return pipeline->results.n_untaken >= pipeline->items.n_slots;
 }
 
 /* What is missing, a slot or memory, is there when somebody takes a result, and not before; and this is the thread that
    takes them. Locked. */
 GPSTI_PRIVATE bool gpsti_push_waits_for_itself(const gpst_pipeline* pipeline) {
-    return pipeline->taker == &gpsti_push_thread && pipeline->n_untaken > 0 &&
-           gpsti_flight_n_under_way(pipeline) < pipeline->n_slots &&
-           (gpsti_push_has_untaken(pipeline) || pipeline->n_handed_out == 0);
+    return pipeline->results.taker == &gpsti_push_thread && pipeline->results.n_untaken > 0 &&
+           gpsti_flight_n_under_way(pipeline) < pipeline->items.n_slots &&
+           (gpsti_push_has_untaken(pipeline) || pipeline->results.n_handed_out == 0);
 }
 
 /* No slot was free in time; or results, taken or not, have what is missing. Locked. */
 GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int64_t timeout_ns) {
-    const uint32_t held = pipeline->n_handed_out, untaken = pipeline->n_untaken;
+    const uint32_t held = pipeline->results.n_handed_out, untaken = pipeline->results.n_untaken;
     const gpst_result late = timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT;
     if (gpsti_push_has_untaken(pipeline))
         return gpsti_fail(late, "gpst_pipeline_submit: timeout_ns=%lld: n_slots=%u: %u results wait to be taken",
-                          (long long)timeout_ns, pipeline->n_slots, untaken);
-    if (held + untaken == 0 || gpsti_flight_n_under_way(pipeline) >= pipeline->n_slots)
+                          (long long)timeout_ns, pipeline->items.n_slots, untaken);
+    if (held + untaken == 0 || gpsti_flight_n_under_way(pipeline) >= pipeline->items.n_slots)
         return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
     return gpsti_fail(late,
                       "gpst_pipeline_submit: timeout_ns=%lld: no memory became free in time: max_host_bytes=%llu, "
@@ -52,13 +52,12 @@ GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int6
 }
 
 /* Makes room as the policy says. OK: a slot is free; DROPPED: the new item is dropped. Locked. */
-GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gpst_input* input,
-                                               int64_t timeout_ns) {
+GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gpst_input* input, int64_t timeout_ns) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
-    const gpst_full_policy policy = pipeline->desc.full_policy;
+    const gpst_full_policy policy = pipeline->plan.desc.full_policy;
     for (;;) {
         gpsti_flight_notice(pipeline);
-        GPSTI_FAIL_IF(pipeline->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
+        GPSTI_FAIL_IF(pipeline->flow.closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
         if (gpsti_push_can_load(pipeline))
             return GPST_OK;
         const bool full = !gpsti_flight_has_slot(pipeline);
@@ -82,7 +81,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gp
 
 /* The new item is dropped: it never had a slot. Locked, but not while it is told. */
 GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* input) {
-    const bool held = gpsti_flight_n_under_way(pipeline) < pipeline->n_slots;
+    const bool held = gpsti_flight_n_under_way(pipeline) < pipeline->items.n_slots;
     gpst_item item = GPST_ZERO;
     item.index = UINT64_MAX;
     item.path = input->path;
@@ -98,10 +97,10 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
                   : held                           ? "results that are held have the memory"
                                                    : "every slot (n_slots) is taken, and nothing waits";
     item.start_ns = item.end_ns = gpsti_now_ns();
-    pipeline->items.dropped++;
-    pipeline->items_refused++;
-    pipeline->cameras[input->camera].items.dropped++;
-    pipeline->cameras[input->camera].n_items++; /* a stateful stage has missed it, too */
+    pipeline->counts.items.dropped++;
+    pipeline->counts.items_refused++;
+    pipeline->items.cameras[input->camera].items.dropped++;
+    pipeline->items.cameras[input->camera].n_items++; /* a stateful stage has missed it, too */
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     gpsti_call_dropped(pipeline, &item);
     if (input->release)
@@ -113,32 +112,32 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpst_pipeline* pipeline, const gpst_input* 
    Locked, but not while it copies. */
 GPSTI_PRIVATE gpst_result gpsti_push_load(gpst_pipeline* pipeline, const gpst_input* input, uint64_t* index) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_slot* const slot = gpsti_flight_take_slot(pipeline);
+    gpsti_item* const item = gpsti_flight_take_slot(pipeline);
     gpsti_core_use use = GPST_ZERO;
-    GPSTI_FAIL_IF(!slot, GPST_ERROR_MEMORY, "gpst_pipeline_submit: no memory for another slot");
-    pipeline->source_running = true;
-    (void)gpsti_a32_add(&pipeline->n_parked, 1);
+    GPSTI_FAIL_IF(!item, GPST_ERROR_MEMORY, "gpst_pipeline_submit: no memory for another slot");
+    pipeline->flow.source_running = true;
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, 1);
     gpsti_mutex_unlock(&scheduler->mutex);
-    if (pipeline->next_index == 0)
+    if (pipeline->items.next_index == 0)
         gpsti_core_use_query_under(pipeline->context->system_root, &use);
-    gpsti_slot_reset(slot, pipeline->next_index, gpsti_now_ns());
-    const gpst_result result = gpsti_slot_load(slot, input, "gpst_pipeline_submit");
+    gpsti_item_reset(item, pipeline->items.next_index, gpsti_now_ns());
+    const gpst_result result = gpsti_item_load(item, input, "gpst_pipeline_submit");
     gpsti_mutex_lock(&scheduler->mutex);
-    (void)gpsti_a32_add(&pipeline->n_parked, UINT32_MAX);
-    pipeline->source_running = false;
+    (void)gpsti_a32_add(&pipeline->flow.n_parked, UINT32_MAX);
+    pipeline->flow.source_running = false;
     if (GPST_FAILED(result)) {
-        slot->borrowed = false; /* the frame stays the caller's */
-        gpsti_flight_release_slot(slot);
+        item->borrowed = false; /* the frame stays the caller's */
+        gpsti_flight_release_slot(item);
         gpsti_scheduler_wake(scheduler); /* an item that lacks memory may begin when no load is under way */
         return result;
     }
     if (index)
-        *index = pipeline->next_index;
-    pipeline->next_index++;
-    pipeline->use_start = pipeline->start_ns > 0 ? pipeline->use_start : use;
-    pipeline->start_ns = pipeline->start_ns > 0 ? pipeline->start_ns : slot->item.start_ns;
+        *index = pipeline->items.next_index;
+    pipeline->items.next_index++;
+    pipeline->counts.use_start = pipeline->counts.start_ns > 0 ? pipeline->counts.use_start : use;
+    pipeline->counts.start_ns = pipeline->counts.start_ns > 0 ? pipeline->counts.start_ns : item->shown.start_ns;
     gpsti_flight_wake_waiters(pipeline); /* other loads may go on */
-    gpsti_flight_begin(slot);
+    gpsti_flight_begin(item);
     gpsti_flight_tell_dropped(pipeline);
     return GPST_OK;
 }
@@ -163,13 +162,13 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
 
 /* No result will ever come: the pipeline is closed, and the user holds every item in flight. Locked. */
 GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
-    return pipeline->closed && !pipeline->source_running &&
-           gpsti_a32_load(&pipeline->in_flight) == pipeline->n_handed_out;
+    return pipeline->flow.closed && !pipeline->flow.source_running &&
+           gpsti_a32_load(&pipeline->items.in_flight) == pipeline->results.n_handed_out;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out) {
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
-    while (!pipeline->first_result) {
+    while (!pipeline->results.first_result) {
         gpsti_flight_notice(pipeline);
         if (gpsti_push_exhausted(pipeline))
             return GPST_END;
@@ -177,17 +176,17 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpst_pipeline* pipeline, int64_
             return gpsti_push_too_late("gpst_pipeline_next_result", timeout_ns);
         gpsti_flow_wait(pipeline, deadline_ns);
     }
-    gpsti_slot* const slot = pipeline->first_result;
-    pipeline->first_result = slot->next;
-    if (!pipeline->first_result)
-        pipeline->last_result = NULL;
-    pipeline->n_untaken--;
-    pipeline->taker = &gpsti_push_thread;
-    slot->next = pipeline->handed_out;
-    pipeline->handed_out = slot;
-    pipeline->n_handed_out++;
+    gpsti_item* const item = pipeline->results.first_result;
+    pipeline->results.first_result = item->next;
+    if (!pipeline->results.first_result)
+        pipeline->results.last_result = NULL;
+    pipeline->results.n_untaken--;
+    pipeline->results.taker = &gpsti_push_thread;
+    item->next = pipeline->results.handed_out;
+    pipeline->results.handed_out = item;
+    pipeline->results.n_handed_out++;
     gpsti_flight_time_full(pipeline);
-    *out = &slot->item;
+    *out = &item->shown;
     return GPST_OK;
 }
 
@@ -195,7 +194,7 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_push_check(pipeline, "gpst_pipeline_next_result"));
     GPSTI_FAIL_IF(!out, GPST_ERROR_ARGUMENT, "gpst_pipeline_next_result: out=NULL: required");
-    GPSTI_FAIL_IF(pipeline->desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
+    GPSTI_FAIL_IF(pipeline->plan.desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_next_result: not from a callback of the same pipeline");
     gpsti_flight_enter(pipeline);
@@ -205,60 +204,60 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
 }
 
 /* The item is the user's no more; false: it is not, and the log says so. */
-GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, gpsti_slot* slot, const char* function) {
+GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, gpsti_item* item, const char* function) {
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_slot** at = &pipeline->handed_out;
-    while (*at && *at != slot)
+    gpsti_item** at = &pipeline->results.handed_out;
+    while (*at && *at != item)
         at = &(*at)->next;
     const bool handed_out = *at != NULL;
     if (handed_out)
-        *at = slot->next;
-    pipeline->n_handed_out -= handed_out ? 1 : 0; /* from now on a destroy waits for it */
+        *at = item->next;
+    pipeline->results.n_handed_out -= handed_out ? 1 : 0; /* from now on a destroy waits for it */
     gpsti_mutex_unlock(&scheduler->mutex);
     if (!handed_out)
         GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
-                  "%s: item=%p: not handed out, or released already; ignored", function, (const void*)slot);
+                  "%s: item=%p: not handed out, or released already; ignored", function, (const void*)item);
     return handed_out;
 }
 
 /* Its memory is free for the next item. Not locked. */
-GPSTI_PRIVATE void gpsti_push_free(gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
+GPSTI_PRIVATE void gpsti_push_free(gpsti_item* item) {
+    gpst_pipeline* const pipeline = item->pipeline;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_slot_release_frame(slot);
+    gpsti_item_release_frame(item);
     gpsti_mutex_lock(&scheduler->mutex);
-    gpsti_flight_release_slot(slot);
+    gpsti_flight_release_slot(item);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item) {
-    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)item;
+    gpsti_item* const held = (gpsti_item*)(uintptr_t)item;
     if (!pipeline || !item || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_release")))
         return;
-    if (gpsti_push_take_back(pipeline, slot, "gpst_pipeline_release"))
-        gpsti_push_free(slot);
+    if (gpsti_push_take_back(pipeline, held, "gpst_pipeline_release"))
+        gpsti_push_free(held);
 }
 
 /* Called on the device's thread. */
 GPSTI_PRIVATE void gpsti_push_stream_came(void* user_data, gpst_result result) {
     (void)result; /* whatever became of it, it is over */
-    gpsti_push_free((gpsti_slot*)user_data);
+    gpsti_push_free((gpsti_item*)user_data);
 }
 
 GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const gpst_item* item, gpst_stream* stream) {
     const char* function = "gpst_pipeline_release_after";
-    gpsti_slot* const slot = (gpsti_slot*)(uintptr_t)item;
+    gpsti_item* const held = (gpsti_item*)(uintptr_t)item;
     GPSTI_TRY(gpsti_push_check(pipeline, function));
     GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "%s: item=NULL: required", function);
     GPSTI_TRY(gpsti_stream_check(stream, function));
-    GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, slot, function), GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, held, function), GPST_ERROR_ARGUMENT,
                   "%s: item=%p: not handed out, or released already", function, (const void*)item);
     const gpst_result result = stream->device->info.asynchronous
-                                   ? gpsti_stream_notify(stream, gpsti_push_stream_came, slot)
+                                   ? gpsti_stream_notify(stream, gpsti_push_stream_came, held)
                                    : gpsti_stream_wait_idle(stream);
     if (GPST_FAILED(result) || !stream->device->info.asynchronous)
-        gpsti_push_free(slot);
+        gpsti_push_free(held);
     return gpsti_device_result(result, function);
 }
 
@@ -267,7 +266,7 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
         return;
     gpsti_scheduler* const scheduler = pipeline->context->scheduler;
     gpsti_mutex_lock(&scheduler->mutex);
-    pipeline->closed = true;
+    pipeline->flow.closed = true;
     gpsti_flight_wake_waiters(pipeline);
     gpsti_mutex_unlock(&scheduler->mutex);
 }
@@ -279,11 +278,11 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
     gpsti_flight_enter(pipeline);
-    while (gpsti_a32_load(&pipeline->in_flight) > 0 && result == GPST_OK) {
+    while (gpsti_a32_load(&pipeline->items.in_flight) > 0 && result == GPST_OK) {
         if (gpsti_flight_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(pipeline))
             result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
                                 "gpst_pipeline_drain: %u results wait to be taken, by this thread as before",
-                                pipeline->n_untaken);
+                                pipeline->results.n_untaken);
         else if (gpsti_now_ns() >= deadline_ns)
             result = gpsti_push_too_late("gpst_pipeline_drain", timeout_ns);
         else

@@ -12,15 +12,15 @@
 /* Time in which the reader's threads had at least one read. */
 GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     gpst_reader_info info;
-    if (!pipeline->reader)
+    if (!pipeline->files.reader)
         return;
-    gpst_reader_query_info(pipeline->reader, &info);
+    gpst_reader_query_info(pipeline->files.reader, &info);
     input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
 }
 
 /* True if no worker has begun: the run was a plain loop. */
 GPSTI_PRIVATE bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->open) == 0;
+    return gpsti_a32_load(&pipeline->flow.open) == 0;
 }
 
 /* True if the cores are idle so much that no thread had to wait for one. */
@@ -47,19 +47,20 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
    workers. Of an asynchronous device the busy time for each item counts, since its services include waits for other
    items. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->n_workers;
-    const uint32_t rounds = (pipeline->n_parts + n_parallel - 1) / n_parallel;
+    const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->plan.n_workers;
+    const uint32_t rounds = (pipeline->plan.n_parts + n_parallel - 1) / n_parallel;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
-        input->alone_on_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r) / (int64_t)input->n_items;
+        input->alone_on_ns[r] =
+            gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r) / (int64_t)input->n_items;
     if (input->n_items > 0)
-        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->commit_ns / (int64_t)input->n_items;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        const gpsti_step* const step = &pipeline->steps[s];
-        if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->device_on_host)
+        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / (int64_t)input->n_items;
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+        const gpsti_step* const step = &pipeline->plan.steps[s];
+        if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->plan.device_on_host)
             continue;
         const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
         for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
-            const gpsti_clock* const clock = &pipeline->clocks[c];
+            const gpsti_clock* const clock = &pipeline->counts.clocks[c];
             const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
             if (gpsti_step_calls(step))
                 gpsti_report_callback_alone(clock, n_times, input);
@@ -67,7 +68,7 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
                 input->alone_on_ns[clock->resource] += clock->busy_ns / (int64_t)clock->count * n_times;
         }
     }
-    gpsti_report_callback_alone(&pipeline->source_clock, 1, input);
+    gpsti_report_callback_alone(&pipeline->counts.source_clock, 1, input);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
         input->alone_ns += input->alone_on_ns[r];
 }
@@ -85,11 +86,11 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
 /* Part of all read time that was waiting, 0..1: of the reader's threads as above, of workers what they did not compute.
    */
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
-    const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[0].first_clock];
-    const double own_ns = (double)pipeline->own_read_ns, all_ns = (double)clock->busy_ns;
-    const double own_cpu_ns = (double)gpsti_account_own_cpu_ns(clock, pipeline->own_read_ns);
+    const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[0].first_clock];
+    const double own_ns = (double)pipeline->counts.own_read_ns, all_ns = (double)clock->busy_ns;
+    const double own_cpu_ns = (double)gpsti_account_own_cpu_ns(clock, pipeline->counts.own_read_ns);
     gpst_reader_info info;
-    gpst_reader_query_info(pipeline->reader, &info);
+    gpst_reader_query_info(pipeline->files.reader, &info);
     const double own_waits_ns = own_cpu_ns < own_ns ? own_ns - own_cpu_ns : 0.0;
     return all_ns <= 0.0 ? 0.0 : (own_waits_ns + (all_ns - own_ns) * gpsti_report_reader_waits(&info)) / all_ns;
 }
@@ -110,14 +111,15 @@ GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, g
 /* The CPU is full when all cores are busy, or all workers: the larger of the two demands. */
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
-    const int64_t workers = (int64_t)pipeline->n_workers < cores ? (int64_t)pipeline->n_workers : cores;
+    const int64_t workers = (int64_t)pipeline->plan.n_workers < cores ? (int64_t)pipeline->plan.n_workers : cores;
     int64_t on_workers_ns = gpsti_account_between_cpu_ns(pipeline);
     if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        on_workers_ns += pipeline->clocks[c].resource == GPST_RESOURCE_CPU ? gpsti_clock_cpu_ns(&pipeline->clocks[c])
-                         : pipeline->clocks[c].resource == GPST_RESOURCE_DISK_IN
-                             ? gpsti_account_own_cpu_ns(&pipeline->clocks[c], pipeline->own_read_ns)
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
+        on_workers_ns += pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU
+                             ? gpsti_clock_cpu_ns(&pipeline->counts.clocks[c])
+                         : pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN
+                             ? gpsti_account_own_cpu_ns(&pipeline->counts.clocks[c], pipeline->counts.own_read_ns)
                              : 0;
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
@@ -125,7 +127,7 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
 
 /* Services of a step side by side at most; ordered: one a camera. 0 = any number. */
 GPSTI_PRIVATE int64_t gpsti_report_at_once(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    const uint32_t n_cameras = pipeline->n_cameras > 0 ? pipeline->n_cameras : 1;
+    const uint32_t n_cameras = pipeline->items.n_cameras > 0 ? pipeline->items.n_cameras : 1;
     const bool fewer = step->concurrency == 0 || n_cameras < step->concurrency;
     return step->ordered && fewer ? n_cameras : step->concurrency;
 }
@@ -133,38 +135,41 @@ GPSTI_PRIVATE int64_t gpsti_report_at_once(const gpst_pipeline* pipeline, const 
 /* The fullest of what runs with limited concurrency: the source, stages with a limit, and the ends of items where a
    sink is called. */
 GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    input->stage = pipeline->source_clock.busy_ns > 0 ? "source" : "";
-    input->stage_ns = pipeline->source_clock.busy_ns;
-    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(&pipeline->source_clock, input);
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        const gpsti_step* const step = &pipeline->steps[s];
+    input->stage = pipeline->counts.source_clock.busy_ns > 0 ? "source" : "";
+    input->stage_ns = pipeline->counts.source_clock.busy_ns;
+    input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(&pipeline->counts.source_clock, input);
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+        const gpsti_step* const step = &pipeline->plan.steps[s];
         const bool ends = step->kind == GPSTI_STEP_FINISH;
-        const gpsti_clock* const clock = ends ? &pipeline->finish_clock : &pipeline->clocks[step->first_clock];
+        const gpsti_clock* const clock =
+            ends ? &pipeline->counts.finish_clock : &pipeline->counts.clocks[step->first_clock];
         const int64_t at_once = gpsti_report_at_once(pipeline, step);
         if (!(ends || gpsti_step_calls(step)) || at_once == 0 || clock->busy_ns / at_once <= input->stage_ns)
             continue;
-        input->stage = !ends ? pipeline->stages[step->first_stage].name : pipeline->desc.sink ? "sink" : "commit";
+        input->stage = !ends                      ? pipeline->plan.stages[step->first_stage].name
+                       : pipeline->plan.desc.sink ? "sink"
+                                                  : "commit";
         input->stage_ns = clock->busy_ns / at_once;
         input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(clock, input) / at_once;
-        input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->commit_ns : 0;
+        input->stage_on_ns[GPST_RESOURCE_DISK_OUT] = ends ? pipeline->counts.commit_ns : 0;
     }
 }
 
 /* Callbacks that wait occupy workers; when all are occupied, idle cores do not help. */
 GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const int64_t n_workers = (int64_t)pipeline->n_workers;
-    int64_t busy_ns = pipeline->source_clock.busy_ns;
-    int64_t computed_ns = gpsti_report_computed_ns(&pipeline->source_clock, input);
+    const int64_t n_workers = (int64_t)pipeline->plan.n_workers;
+    int64_t busy_ns = pipeline->counts.source_clock.busy_ns;
+    int64_t computed_ns = gpsti_report_computed_ns(&pipeline->counts.source_clock, input);
     int64_t longest_ns = busy_ns - computed_ns;
     const char* longest = "source";
-    for (uint32_t s = 0; s < pipeline->n_steps; s++) {
-        const gpsti_clock* const clock = &pipeline->clocks[pipeline->steps[s].first_clock];
-        if (!gpsti_step_calls(&pipeline->steps[s]))
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+        const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[s].first_clock];
+        if (!gpsti_step_calls(&pipeline->plan.steps[s]))
             continue;
         const int64_t stage_ns = gpsti_report_computed_ns(clock, input), waited_ns = clock->busy_ns - stage_ns;
         busy_ns += clock->busy_ns;
         computed_ns += stage_ns;
-        longest = waited_ns > longest_ns ? pipeline->stages[pipeline->steps[s].first_stage].name : longest;
+        longest = waited_ns > longest_ns ? pipeline->plan.stages[pipeline->plan.steps[s].first_stage].name : longest;
         longest_ns = waited_ns > longest_ns ? waited_ns : longest_ns;
     }
     if (!gpsti_report_cores_idle(input) || busy_ns / n_workers <= input->stage_ns)
@@ -188,14 +193,14 @@ GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdic
 /* A pushed run is measured until now. */
 GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t wall_ns) {
     const gpst_context* const context = pipeline->context;
-    gpsti_core_use end = pipeline->use_end;
-    if (!pipeline->use_start.known || wall_ns < GPSTI_REPORT_OTHERS_NS ||
+    gpsti_core_use end = pipeline->counts.use_end;
+    if (!pipeline->counts.use_start.known || wall_ns < GPSTI_REPORT_OTHERS_NS ||
         context->info.cores_allowed != context->cores_online)
         return -1.0;
     if (!end.known)
         gpsti_core_use_query_under(context->system_root, &end);
-    const double all_ns = (double)(end.all_ns - pipeline->use_start.all_ns);
-    const double own_ns = (double)(end.own_ns - pipeline->use_start.own_ns);
+    const double all_ns = (double)(end.all_ns - pipeline->counts.use_start.all_ns);
+    const double own_ns = (double)(end.own_ns - pipeline->counts.use_start.own_ns);
     const double share = (all_ns - own_ns) / ((double)wall_ns * (double)context->cores_online);
     return !end.known ? -1.0 : share < 0.0 ? 0.0 : share < 1.0 ? share : 1.0;
 }
@@ -208,13 +213,13 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.start_ns = out->start_ns;
     input.sync_ns = out->sync_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
+        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
     gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_report_is_serial(pipeline);
-    input.serial_cpu_ns = out->cpu_ns - pipeline->kernel_cpu_ns;
-    input.n_slots = input.serial ? 0 : pipeline->n_slots;
-    input.pushed = !pipeline->desc.source;
+    input.serial_cpu_ns = out->cpu_ns - pipeline->counts.kernel_cpu_ns;
+    input.n_slots = input.serial ? 0 : pipeline->items.n_slots;
+    input.pushed = !pipeline->plan.desc.source;
     input.full_ns = pipeline->tune.full_ns;
     if (pipeline->tune.full_since_ns != 0)
         input.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
@@ -241,7 +246,7 @@ GPSTI_PRIVATE gpst_path* gpsti_report_add_path(gpst_stats* out, const char* what
 
 GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_pool_info pool;
-    gpst_pool_query_info(pipeline->pool, &pool);
+    gpst_pool_query_info(pipeline->plan.pool, &pool);
     char taken[32];
     snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
              pool.hugetlb_bytes > 0 ? "hugetlb"
@@ -261,9 +266,9 @@ GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst
 }
 
 GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    if (pipeline->n_steps < 2 || pipeline->steps[pipeline->n_steps - 2].kind != GPSTI_STEP_WRITE)
+    if (pipeline->plan.n_steps < 2 || pipeline->plan.steps[pipeline->plan.n_steps - 2].kind != GPSTI_STEP_WRITE)
         return;
-    const bool synced = pipeline->desc.fsync == GPST_FSYNC_FILE;
+    const bool synced = pipeline->plan.desc.fsync == GPST_FSYNC_FILE;
     gpst_path* const path = gpsti_report_add_path(out, "write", synced ? "buffered, fsync" : "buffered");
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     synced ? "buffered alone: desc.fsync wants a file whole on the disk before it has its name" : "");
@@ -271,16 +276,16 @@ GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_s
 
 GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     bool offloads = false;
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        offloads = offloads || pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD;
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
+        offloads = offloads || pipeline->plan.steps[s].kind == GPSTI_STEP_OFFLOAD;
     if (!offloads)
         return;
-    if (pipeline->device_on_host) {
+    if (pipeline->plan.device_on_host) {
         (void)gpsti_report_add_path(out, "copies", "none: computed in place");
         return;
     }
     const bool engine = !gpsti_report_is_serial(pipeline);
-    if (pipeline->n_in_place > 0 && pipeline->n_copied == 0) {
+    if (pipeline->counts.n_in_place > 0 && pipeline->counts.n_copied == 0) {
         (void)gpsti_report_add_path(out, "copies", "none: small, over the link");
         return;
     }
@@ -289,27 +294,28 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
     gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
                  engine ? "" : "; overlapped: a plain loop waits for each item");
     const size_t used = strlen(path->why_not);
-    if (pipeline->n_in_place > 0)
+    if (pipeline->counts.n_in_place > 0)
         gpsti_format(path->why_not + used, sizeof path->why_not - used, ", but %llu items were small enough",
-                     (unsigned long long)pipeline->n_in_place);
+                     (unsigned long long)pipeline->counts.n_in_place);
 }
 
 /* "2.7 items together", and why not more. */
 GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const uint64_t n = pipeline->n_submissions ? pipeline->n_submissions : 1;
-    const uint64_t tenths = (pipeline->n_submitted * 10 + n / 2) / n;
-    const uint32_t wanted = pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->desc.batch;
+    const uint64_t n = pipeline->counts.n_submissions ? pipeline->counts.n_submissions : 1;
+    const uint64_t tenths = (pipeline->counts.n_submitted * 10 + n / 2) / n;
+    const uint32_t wanted =
+        pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->plan.desc.batch;
     char taken[32];
-    if (pipeline->n_submissions == 0 || (pipeline->batch_most < 2 && wanted < 2))
+    if (pipeline->counts.n_submissions == 0 || (pipeline->plan.batch_most < 2 && wanted < 2))
         return;
     snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
     gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken);
-    if (pipeline->batch_most < 2)
+    if (pipeline->plan.batch_most < 2)
         gpsti_format(path->why_not, sizeof path->why_not, "together: %s",
-                     pipeline->device_on_host ? "computed in place" : "DEVICE stages are called for each item");
-    else if (pipeline->n_taken_apart > 0)
+                     pipeline->plan.device_on_host ? "computed in place" : "DEVICE stages are called for each item");
+    else if (pipeline->counts.n_taken_apart > 0)
         gpsti_format(path->why_not, sizeof path->why_not, "together: %llu batches failed and were taken apart: %.150s",
-                     (unsigned long long)pipeline->n_taken_apart, pipeline->apart_reason);
+                     (unsigned long long)pipeline->counts.n_taken_apart, pipeline->counts.apart_reason);
     else if (wanted < 2)
         gpsti_copy_text(path->why_not, sizeof path->why_not, "together: batch=1");
     else if (tenths < 10 * (uint64_t)wanted)
@@ -320,7 +326,7 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
 /* A plain loop has no reader: it reads through the page cache. */
 GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_reader_info info;
-    gpst_reader_query_info(pipeline->reader, &info);
+    gpst_reader_query_info(pipeline->files.reader, &info);
     const bool plain = gpsti_report_is_serial(pipeline);
     gpst_path* const path = gpsti_report_add_path(out, "read",
                                                   plain             ? "pread, buffered"
@@ -332,19 +338,19 @@ GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_st
 
 GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_read_ahead* const ahead = &out->read_ahead;
-    const gpst_pipeline_desc* const desc = &pipeline->desc;
+    const gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     char taken[32] = "none";
-    ahead->advised = pipeline->advised;
+    ahead->advised = pipeline->files.advised;
     const gpst_read any = GPST_ZERO;
     gpsti_copy_text(ahead->state, sizeof ahead->state,
-                    desc->no_prefetch                                     ? "off: switched off"
-                    : desc->n_paths == 0                                  ? "off: no list of files"
-                    : !desc->source                                       ? "off: inputs are pushed, in any order"
-                    : gpsti_report_is_serial(pipeline)                    ? "off: not in a plain loop"
-                    : pipeline->advised > 0                               ? "on"
-                    : !gpsti_reader_goes_by_cache(pipeline->reader, &any) ? "off: reads go past the page cache"
-                                                                          : "off: no read had to wait");
-    if (pipeline->steps[0].kind != GPSTI_STEP_READ)
+                    desc->no_prefetch                                           ? "off: switched off"
+                    : desc->n_paths == 0                                        ? "off: no list of files"
+                    : !desc->source                                             ? "off: inputs are pushed, in any order"
+                    : gpsti_report_is_serial(pipeline)                          ? "off: not in a plain loop"
+                    : pipeline->files.advised > 0                               ? "on"
+                    : !gpsti_reader_goes_by_cache(pipeline->files.reader, &any) ? "off: reads go past the page cache"
+                                                                                : "off: no read had to wait");
+    if (pipeline->plan.steps[0].kind != GPSTI_STEP_READ)
         return;
     if (ahead->advised > 0)
         gpsti_format(taken, sizeof taken, "%llu files advised", (unsigned long long)ahead->advised);
@@ -354,11 +360,11 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
 }
 
 GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const gpsti_jpeg_device* const jpeg = &pipeline->jpeg_device;
+    const gpsti_jpeg_device* const jpeg = &pipeline->engines;
     bool has_codec = false;
-    for (uint32_t s = 0; s < pipeline->desc.n_stages; s++)
-        has_codec = has_codec || pipeline->stages[s].desc.kind == GPST_STAGE_DECODE ||
-                    pipeline->stages[s].desc.kind == GPST_STAGE_ENCODE;
+    for (uint32_t s = 0; s < pipeline->plan.desc.n_stages; s++)
+        has_codec = has_codec || pipeline->plan.stages[s].desc.kind == GPST_STAGE_DECODE ||
+                    pipeline->plan.stages[s].desc.kind == GPST_STAGE_ENCODE;
     if (!has_codec)
         return;
     gpst_path* const path = gpsti_report_add_path(out, "jpeg", jpeg->begun ? "nvJPEG and cores" : "cores");
@@ -386,7 +392,7 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
                                                        "held items back",
                                                        "left items to the cpu",
                                                        "raised a limit again"};
-    const uint64_t* const counts = pipeline->shortage.counts;
+    const uint64_t* const counts = pipeline->memory.shortage.counts;
     size_t n = 0;
     gpst_path* path = NULL;
     for (int r = 1; r < (int)GPSTI_N_RELIEFS; r++) {
@@ -394,23 +400,24 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
             continue;
         if (!path)
             path = gpsti_report_add_path(out, "device_memory", "short");
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s", n > 0 ? ", " : "device_memory: ",
-                     texts[r], (unsigned long long)counts[r], counts[r] == 1 ? "" : "s");
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s",
+                     n > 0 ? ", " : "device_memory: ", texts[r], (unsigned long long)counts[r],
+                     counts[r] == 1 ? "" : "s");
         n = strlen(path->why_not);
     }
-    if (path && pipeline->shortage_reason[0])
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", pipeline->shortage_reason);
+    if (path && pipeline->memory.shortage_reason[0])
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", pipeline->memory.shortage_reason);
 }
 
 GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_graph_cache_info info;
-    gpst_graph_cache_query_info(pipeline->graphs, &info);
+    gpst_graph_cache_query_info(pipeline->plan.graphs, &info);
     const uint64_t n_graphs = info.hits + info.captures + info.updates;
     gpst_path* const path = gpsti_report_add_path(out, "graph", n_graphs > 0 ? "graphs" : "launches");
-    if (!pipeline->graphs)
+    if (!pipeline->plan.graphs)
         gpsti_format(path->why_not, sizeof path->why_not, "graph: %s",
-                     pipeline->desc.graphs == GPST_GRAPHS_OFF ? "graphs are switched off"
-                     : pipeline->device_on_host
+                     pipeline->plan.desc.graphs == GPST_GRAPHS_OFF ? "graphs are switched off"
+                     : pipeline->plan.device_on_host
                          ? "the host computes: there are no launches to save"
                          : "no device step has several launches, or a DEVICE stage in it is not capturable");
     else if (info.runs == 0)
@@ -426,12 +433,12 @@ GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_s
 GPSTI_PRIVATE void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
-    if (pipeline->steps[0].kind == GPSTI_STEP_READ)
+    if (pipeline->plan.steps[0].kind == GPSTI_STEP_READ)
         gpsti_report_read_path(pipeline, out);
     gpsti_report_memory_path(pipeline, out);
-    path = gpsti_report_add_path(out, "device", pipeline->device_lost ? "cpu" : info->backend);
+    path = gpsti_report_add_path(out, "device", pipeline->flow.device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    pipeline->fallback_reason[0] ? pipeline->fallback_reason : info->backend_reason);
+                    pipeline->counts.fallback_reason[0] ? pipeline->counts.fallback_reason : info->backend_reason);
     gpsti_report_shortage_path(pipeline, out);
     gpsti_report_jpeg_path(pipeline, out);
     gpsti_report_write_path(pipeline, out);
@@ -454,8 +461,7 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
     gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(pipeline, step));
     used = strlen(out);
     if (step->queue_most > 0)
-        gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most,
-                     policies[step->full_policy]);
+        gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
     used = strlen(out);
     if (step->batch_most > 0)
         gpsti_format(out + used, out_bytes - used, " batch=%u", step->batch_most);
@@ -463,8 +469,8 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
     const bool offloads = step->kind == GPSTI_STEP_OFFLOAD;
     const uint32_t depth = offloads ? step->streams : step->concurrency; /* concurrency there: threads that submit */
     if (depth > 0)
-        gpsti_format(out + used, out_bytes - used, " %s=%u",
-                     offloads || step->batch_most > 0 ? "depth" : "concurrency", depth);
+        gpsti_format(out + used, out_bytes - used, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency",
+                     depth);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -475,12 +481,13 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
-             modes[loop], pipeline->n_active, pipeline->n_slots, pipeline->desc.n_reads, pipeline->desc.n_writes,
-             pipeline->kernel_threads, pipeline->desc.as_ready ? "ready" : "input",
-             pipeline->desc.fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)pipeline->desc.dirty_bytes,
-             presets[pipeline->desc.preset]);
-    for (uint32_t s = 0; s + 1 < pipeline->n_steps; s++)
-        gpsti_report_step_settings(pipeline, &pipeline->steps[s], out->settings, sizeof out->settings);
+             modes[loop], pipeline->flow.n_active, pipeline->items.n_slots, pipeline->plan.desc.n_reads,
+             pipeline->plan.desc.n_writes, pipeline->plan.kernel_threads,
+             pipeline->plan.desc.as_ready ? "ready" : "input",
+             pipeline->plan.desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
+             (unsigned long long)pipeline->plan.desc.dirty_bytes, presets[pipeline->plan.desc.preset]);
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++)
+        gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out->settings, sizeof out->settings);
 }
 
 GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_set_plan* plan, bool up) {
@@ -496,8 +503,8 @@ GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_
 }
 
 GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stats* out) {
-    for (uint32_t s = 0; s + 1 < pipeline->n_steps; s++) {
-        const gpsti_step* const step = &pipeline->steps[s];
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) {
+        const gpsti_step* const step = &pipeline->plan.steps[s];
         gpst_stage_stats* const row = &out->stages[step->first_clock + (step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0)];
         row->n_batches = step->batch_most > 0 ? step->n_batches : 0;
         row->n_late = step->n_late;
@@ -509,56 +516,56 @@ GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stat
 
 /* The run's time, and that of the job around it. */
 GPSTI_PRIVATE void gpsti_report_wall(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const bool over = gpsti_a32_load(&pipeline->in_flight) == 0 && pipeline->end_ns != 0;
-    const int64_t now_ns = pipeline->job_ended_ns != 0 ? pipeline->job_ended_ns : gpsti_now_ns();
-    const int64_t end_ns = over ? pipeline->end_ns : now_ns;
-    if (pipeline->start_ns == 0)
+    const bool over = gpsti_a32_load(&pipeline->items.in_flight) == 0 && pipeline->counts.end_ns != 0;
+    const int64_t now_ns = pipeline->counts.job_ended_ns != 0 ? pipeline->counts.job_ended_ns : gpsti_now_ns();
+    const int64_t end_ns = over ? pipeline->counts.end_ns : now_ns;
+    if (pipeline->counts.start_ns == 0)
         return;
-    out->start_ns = pipeline->job_begun_ns != 0 ? pipeline->start_ns - pipeline->job_begun_ns : 0;
-    out->sync_ns = pipeline->job_ended_ns != 0 ? pipeline->job_ended_ns - end_ns : 0;
-    out->wall_ns = out->start_ns + (end_ns - pipeline->start_ns) + out->sync_ns;
+    out->start_ns = pipeline->counts.job_begun_ns != 0 ? pipeline->counts.start_ns - pipeline->counts.job_begun_ns : 0;
+    out->sync_ns = pipeline->counts.job_ended_ns != 0 ? pipeline->counts.job_ended_ns - end_ns : 0;
+    out->wall_ns = out->start_ns + (end_ns - pipeline->counts.start_ns) + out->sync_ns;
 }
 
 GPSTI_INTERN void gpsti_report_job(gpst_pipeline* pipeline, int64_t begun_ns, int64_t ended_ns) {
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    pipeline->job_begun_ns = begun_ns;
-    pipeline->job_ended_ns = ended_ns;
+    pipeline->counts.job_begun_ns = begun_ns;
+    pipeline->counts.job_ended_ns = ended_ns;
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
 }
 
 GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     gpsti_report_wall(pipeline, out);
-    out->items_total = pipeline->next_index + pipeline->items_refused;
-    out->items_ok = pipeline->items.ok;
-    out->items_failed = pipeline->items.failed;
-    out->items_skipped = pipeline->items.skipped;
-    out->items_dropped = pipeline->items.dropped;
-    out->items_cancelled = pipeline->items.cancelled;
-    out->bytes_read = pipeline->bytes_read;
-    out->bytes_h2d = pipeline->bytes_h2d;
-    out->bytes_d2h = pipeline->bytes_d2h;
-    out->bytes_written = pipeline->bytes_written;
-    out->slots = pipeline->n_slots;
-    out->slots_used = pipeline->n_slots_used;
+    out->items_total = pipeline->items.next_index + pipeline->counts.items_refused;
+    out->items_ok = pipeline->counts.items.ok;
+    out->items_failed = pipeline->counts.items.failed;
+    out->items_skipped = pipeline->counts.items.skipped;
+    out->items_dropped = pipeline->counts.items.dropped;
+    out->items_cancelled = pipeline->counts.items.cancelled;
+    out->bytes_read = pipeline->counts.bytes_read;
+    out->bytes_h2d = pipeline->counts.bytes_h2d;
+    out->bytes_d2h = pipeline->counts.bytes_d2h;
+    out->bytes_written = pipeline->counts.bytes_written;
+    out->slots = pipeline->items.n_slots;
+    out->slots_used = pipeline->items.n_slots_used;
     out->growths = gpsti_account_growths(pipeline);
-    if (pipeline->frozen) {
+    if (pipeline->counts.frozen) {
         const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
-                                     gpsti_graph_cache_n_allocations(pipeline->graphs);
-        out->allocations_after_freeze = allocations - pipeline->frozen_allocations;
-        out->growths_after_freeze = out->growths - pipeline->frozen_growths;
+                                     gpsti_graph_cache_n_allocations(pipeline->plan.graphs);
+        out->allocations_after_freeze = allocations - pipeline->counts.frozen_allocations;
+        out->growths_after_freeze = out->growths - pipeline->counts.frozen_growths;
     }
-    out->device_fallbacks = pipeline->device_fallbacks;
-    out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->latency, 0.50);
-    out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->latency, 0.99);
-    out->latency_max_ns = pipeline->latency.max_ns;
+    out->device_fallbacks = pipeline->counts.device_fallbacks;
+    out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->counts.latency, 0.50);
+    out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->counts.latency, 0.99);
+    out->latency_max_ns = pipeline->counts.latency.max_ns;
     out->cpu_ns = gpsti_account_cpu_ns(pipeline);
-    out->n_stages = pipeline->n_clocks;
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        gpsti_clock_report(&pipeline->clocks[c], out->wall_ns, &out->stages[c]);
+    out->n_stages = pipeline->counts.n_clocks;
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
+        gpsti_clock_report(&pipeline->counts.clocks[c], out->wall_ns, &out->stages[c]);
     gpsti_report_batches(pipeline, out);
-    for (uint32_t k = 0; k < pipeline->n_sets; k++) {
-        gpsti_report_copy(out, k, &pipeline->sets[k], true);
-        gpsti_report_copy(out, k, &pipeline->sets[k], false);
+    for (uint32_t k = 0; k < pipeline->plan.n_sets; k++) {
+        gpsti_report_copy(out, k, &pipeline->plan.sets[k], true);
+        gpsti_report_copy(out, k, &pipeline->plan.sets[k], false);
     }
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);
@@ -572,9 +579,9 @@ GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_came
     if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_cameras")))
         return 0;
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    const uint32_t n_cameras = pipeline->n_cameras;
+    const uint32_t n_cameras = pipeline->items.n_cameras;
     for (uint32_t c = 0; c < n && c < n_cameras; c++) {
-        const gpsti_camera* const camera = &pipeline->cameras[c];
+        const gpsti_camera* const camera = &pipeline->items.cameras[c];
         out[c].items_ok = camera->items.ok;
         out[c].items_failed = camera->items.failed;
         out[c].items_skipped = camera->items.skipped;

@@ -10,52 +10,52 @@ GPSTI_INTERN bool gpsti_stage_has_state(const gpst_stage_desc* stage) {
     return stage->kind == GPST_STAGE_MASK && stage->mask->kind == GPST_MASK_TIME;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpsti_slot* slot, gpsti_state* state, size_t bytes) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    const bool on_host = slot->work->on_host;
+GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpsti_item* item, gpsti_state* state, size_t bytes) {
+    gpst_pipeline* const pipeline = item->pipeline;
+    const bool on_host = item->work->on_host;
     gpst_buffer* const memory = &state->memory[on_host ? 1 : 0];
     if (memory->data && memory->bytes >= bytes)
         return GPST_OK;
     state->place = GPSTI_STATE_NOWHERE;
     if (on_host) {
-        gpst_pool_release(pipeline->pool, memory);
-        return gpsti_slot_take_memory(slot, bytes, true, true, memory);
+        gpst_pool_release(pipeline->plan.pool, memory);
+        return gpsti_item_take_memory(item, bytes, true, true, memory);
     }
     if (memory->data)
         gpsti_memory_release(pipeline->context, memory);
     const gpst_result result =
-        gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->device_growths, memory);
-    slot->work->is_short = slot->work->is_short || GPST_FAILED(result);
+        gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->memory.device_growths, memory);
+    item->work->is_short = item->work->is_short || GPST_FAILED(result);
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_state_of(gpsti_slot* slot, uint32_t stage_index, const gpst_image* from,
+GPSTI_INTERN gpst_result gpsti_state_of(gpsti_item* item, uint32_t stage_index, const gpst_image* from,
                                         const gpst_image** out, bool* restart) {
-    gpst_pipeline* const pipeline = slot->pipeline;
-    const gpsti_stage* const stage = &pipeline->stages[stage_index];
-    gpsti_state* const state = &stage->states[slot->item.camera];
-    const gpsti_state_place place = slot->work->on_host ? GPSTI_STATE_ON_HOST : GPSTI_STATE_ON_DEVICE;
-    const uint64_t n_missed = gpsti_call_missed(slot, stage_index);
+    gpst_pipeline* const pipeline = item->pipeline;
+    const gpsti_stage* const stage = &pipeline->plan.stages[stage_index];
+    gpsti_state* const state = &stage->states[item->shown.camera];
+    const gpsti_state_place place = item->work->on_host ? GPSTI_STATE_ON_HOST : GPSTI_STATE_ON_DEVICE;
+    const uint64_t n_missed = gpsti_call_missed(item, stage_index);
     size_t bytes = 0;
     gpst_image image;
     GPSTI_TRY(gpst_mask_query_state(stage->desc.mask, from, &image));
     GPSTI_TRY(gpst_image_bytes(&image, &bytes));
-    GPSTI_TRY(gpsti_state_reserve(slot, state, bytes));
+    GPSTI_TRY(gpsti_state_reserve(item, state, bytes));
     *restart = state->place != place || state->width != from->width || state->height != from->height ||
                n_missed > GPSTI_STATE_GAP;
     state->place = place;
     state->width = from->width;
     state->height = from->height;
-    image.data = state->memory[slot->work->on_host ? 1 : 0].data;
+    image.data = state->memory[item->work->on_host ? 1 : 0].data;
     state->image = image;
     *out = &state->image;
     return GPST_OK;
 }
 
-GPSTI_INTERN void gpsti_state_forget(const gpsti_slot* slot, const gpsti_step* step) {
+GPSTI_INTERN void gpsti_state_forget(const gpsti_item* item, const gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++)
-        if (slot->pipeline->stages[s].states)
-            slot->pipeline->stages[s].states[slot->item.camera].place = GPSTI_STATE_NOWHERE;
+        if (item->pipeline->plan.stages[s].states)
+            item->pipeline->plan.stages[s].states[item->shown.camera].place = GPSTI_STATE_NOWHERE;
 }
 
 GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage) {
@@ -63,7 +63,7 @@ GPSTI_INTERN void gpsti_states_free(gpst_pipeline* pipeline, gpsti_stage* stage)
         if (stage->states[c].memory[0].data)
             gpsti_memory_release(pipeline->context, &stage->states[c].memory[0]);
         if (stage->states[c].memory[1].data)
-            gpst_pool_release(pipeline->pool, &stage->states[c].memory[1]);
+            gpst_pool_release(pipeline->plan.pool, &stage->states[c].memory[1]);
     }
     if (stage->states)
         gpsti_free(&pipeline->context->host, stage->states, GPST_MAX_CAMERAS * sizeof *stage->states);

@@ -9,8 +9,8 @@
 /* ---- the desc --------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind kind) {
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        if (pipeline->steps[s].kind == kind)
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
+        if (pipeline->plan.steps[s].kind == kind)
             return true;
     return false;
 }
@@ -19,14 +19,14 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
                                      gpsti_tuner_budget* out) {
     memset(out, 0, sizeof *out);
     out->cores = pipeline->context->info.cores_allowed;
-    out->workers = pipeline->n_workers;
-    out->outputs = pipeline->n_parts;
+    out->workers = pipeline->plan.n_workers;
+    out->outputs = pipeline->plan.n_parts;
     out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
     out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
     out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
-    out->inside = pipeline->kernel_threads;
-    out->batch = pipeline->batch_most;
+    out->inside = pipeline->plan.kernel_threads;
+    out->batch = pipeline->plan.batch_most;
     out->preset = desc->preset;
     out->fixed.value[GPST_KNOB_SLOTS] = desc->n_slots;
     out->fixed.value[GPST_KNOB_READS] = out->reads ? desc->n_reads : 0;
@@ -67,9 +67,9 @@ GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     gpsti_tuner_budget budget;
-    if (pipeline->desc.mode != GPST_RUN_ENGINE) {
-        tuner->now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->desc.mode;
-        pipeline->n_slots = pipeline->slots_capacity = 1;
+    if (pipeline->plan.desc.mode != GPST_RUN_ENGINE) {
+        tuner->now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->plan.desc.mode;
+        pipeline->items.n_slots = pipeline->items.slots_capacity = 1;
         return;
     }
     gpsti_tune_budget(pipeline, desc, &budget);
@@ -77,16 +77,16 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
     pipeline->tune.on = gpsti_tune_is_wanted(desc);
     if (!pipeline->tune.on) { /* nothing moves: as many as are named, or the default */
         tuner->now.value[GPST_KNOB_STREAMS] = 0;
-        tuner->now.value[GPST_KNOB_WRITES] = budget.writes ? pipeline->desc.n_writes : 0;
+        tuner->now.value[GPST_KNOB_WRITES] = budget.writes ? pipeline->plan.desc.n_writes : 0;
         tuner->now.value[GPST_KNOB_BATCH] = budget.batch > 1 && desc->batch > 0 ? desc->batch : 1;
-        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->n_slots;
+        tuner->now.value[GPST_KNOB_SLOTS] = pipeline->items.n_slots;
         tuner->n_decisions = 0;
     } else if (gpsti_tune_is_given(&desc->settings)) {
         gpsti_tuner_load(tuner, &desc->settings);
     }
-    pipeline->kernel_threads = tuner->now.value[GPST_KNOB_INSIDE];
-    pipeline->n_slots = tuner->now.value[GPST_KNOB_SLOTS];
-    pipeline->slots_capacity = pipeline->tune.on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->n_slots;
+    pipeline->plan.kernel_threads = tuner->now.value[GPST_KNOB_INSIDE];
+    pipeline->items.n_slots = tuner->now.value[GPST_KNOB_SLOTS];
+    pipeline->items.slots_capacity = pipeline->tune.on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->items.n_slots;
 }
 
 /* ---- values put to work -------------------------------------------------------------------------- */
@@ -109,22 +109,23 @@ GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const g
 GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune.tuner.now.value;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
-    if (GPST_FAILED(gpsti_slots_make(pipeline, now[GPST_KNOB_SLOTS])))
-        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->n_slots_made);
-    pipeline->n_slots = now[GPST_KNOB_SLOTS];
-    if (reads > 0 && reads != pipeline->desc.n_reads && GPST_FAILED(gpst_reader_set_in_flight(pipeline->reader, reads)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->desc.n_reads);
-    if (writes > 0 && writes != pipeline->desc.n_writes &&
-        GPST_FAILED(gpsti_writer_set_in_flight(pipeline->writer, writes)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->desc.n_writes);
-    pipeline->desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->desc.n_reads;
-    pipeline->desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->desc.n_writes;
-    pipeline->n_active = now[GPST_KNOB_WORKERS];
-    for (uint32_t s = 0; s < pipeline->n_steps; s++)
-        if (pipeline->steps[s].kind == GPSTI_STEP_OFFLOAD)
-            pipeline->steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->steps[s]);
+    if (GPST_FAILED(gpsti_items_make(pipeline, now[GPST_KNOB_SLOTS])))
+        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->items.n_slots_made);
+    pipeline->items.n_slots = now[GPST_KNOB_SLOTS];
+    if (reads > 0 && reads != pipeline->plan.desc.n_reads &&
+        GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->plan.desc.n_reads);
+    if (writes > 0 && writes != pipeline->plan.desc.n_writes &&
+        GPST_FAILED(gpsti_writer_set_in_flight(pipeline->files.writer, writes)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->plan.desc.n_writes);
+    pipeline->plan.desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->plan.desc.n_reads;
+    pipeline->plan.desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->plan.desc.n_writes;
+    pipeline->flow.n_active = now[GPST_KNOB_WORKERS];
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
+        if (pipeline->plan.steps[s].kind == GPSTI_STEP_OFFLOAD)
+            pipeline->plan.steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->plan.steps[s]);
     gpsti_queues_set_batch(pipeline, now[GPST_KNOB_BATCH]);
-    pipeline->frozen = false;
+    pipeline->counts.frozen = false;
     gpsti_scheduler_wake(pipeline->context->scheduler);
 }
 
@@ -132,17 +133,18 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
     const gpst_context_info* const info = &pipeline->context->info;
-    const gpsti_fit fit = {info->max_host_bytes, info->max_device_bytes, gpsti_a64_load(&pipeline->item_host_bytes),
-                           gpsti_a64_load(&pipeline->item_device_bytes), pipeline->items.ok > 0};
+    const gpsti_fit fit = {info->max_host_bytes, info->max_device_bytes,
+                           gpsti_a64_load(&pipeline->memory.item_host_bytes),
+                           gpsti_a64_load(&pipeline->memory.item_device_bytes), pipeline->counts.items.ok > 0};
     return gpsti_fit_n_items(&fit);
 }
 
-GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_slot* slot) {
-    gpsti_a64* const most = &slot->pipeline->item_device_bytes;
+GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_item* item) {
+    gpsti_a64* const most = &item->pipeline->memory.item_device_bytes;
     uint64_t bytes = 0;
-    for (uint32_t k = 0; k < slot->pipeline->n_sets; k++)
-        for (uint32_t i = 0; i < slot->pipeline->sets[k].capacity; i++)
-            bytes += slot->sets[k].device[i].charged_bytes;
+    for (uint32_t k = 0; k < item->pipeline->plan.n_sets; k++)
+        for (uint32_t i = 0; i < item->pipeline->plan.sets[k].capacity; i++)
+            bytes += item->sets[k].device[i].charged_bytes;
     if (bytes > gpsti_a64_load(most))
         gpsti_a64_store(most, bytes);
 }
@@ -153,16 +155,16 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
     const gpsti_tune* const tune = &pipeline->tune;
     gpst_reader_info reader;
     memset(out, 0, sizeof *out);
-    for (uint32_t c = 0; c < pipeline->n_clocks; c++)
-        out->service_ns[pipeline->clocks[c].resource] += pipeline->clocks[c].busy_ns;
-    out->service_ns[GPST_RESOURCE_DISK_IN] -= pipeline->own_read_ns; /* read on workers, from the page cache */
-    out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->own_write_ns;
-    out->service_ns[GPST_RESOURCE_CPU] += pipeline->own_read_ns + pipeline->own_write_ns +
-                                          pipeline->finish_clock.busy_ns + pipeline->submit_clock.busy_ns;
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
+        out->service_ns[pipeline->counts.clocks[c].resource] += pipeline->counts.clocks[c].busy_ns;
+    out->service_ns[GPST_RESOURCE_DISK_IN] -= pipeline->counts.own_read_ns; /* read on workers, from the page cache */
+    out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->counts.own_write_ns;
+    out->service_ns[GPST_RESOURCE_CPU] += pipeline->counts.own_read_ns + pipeline->counts.own_write_ns +
+                                          pipeline->counts.finish_clock.busy_ns + pipeline->counts.submit_clock.busy_ns;
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->timing, pipeline->busy, r);
-    if (pipeline->reader) {
-        gpst_reader_query_info(pipeline->reader, &reader);
+        out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
+    if (pipeline->files.reader) {
+        gpst_reader_query_info(pipeline->files.reader, &reader);
         out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
     }
     out->cpu_ns = gpsti_account_cpu_ns(pipeline);
@@ -170,13 +172,13 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
-    gpsti_window_open(&pipeline->tune.window, pipeline->end_ns);
+    gpsti_window_open(&pipeline->tune.window, pipeline->counts.end_ns);
     gpsti_tune_sum(pipeline, &pipeline->tune.totals);
 }
 
 /* 0 = not known. */
 GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
-    const uint64_t expected = pipeline->desc.n_items_expected, begun = pipeline->next_index;
+    const uint64_t expected = pipeline->plan.desc.n_items_expected, begun = pipeline->items.next_index;
     return expected > begun ? expected - begun : expected > 0 ? 1 : 0;
 }
 
@@ -186,8 +188,8 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
     gpsti_tune_sum(pipeline, out);
     out->n_items = tune->window.n_items;
     out->n_left = gpsti_tune_n_left(pipeline);
-    out->item_bytes = gpsti_a64_load(&pipeline->item_host_bytes);
-    out->wall_ns = pipeline->end_ns - tune->window.start_ns;
+    out->item_bytes = gpsti_a64_load(&pipeline->memory.item_host_bytes);
+    out->wall_ns = pipeline->counts.end_ns - tune->window.start_ns;
     out->noise = gpsti_window_noise(&tune->window);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
         out->service_ns[r] -= before->service_ns[r];
@@ -207,7 +209,7 @@ GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
 GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
     gpsti_tuner* const tuner = &pipeline->tune.tuner;
     const gpst_guard_report* const report = &pipeline->tune.guard.report;
-    tuner->n_items = pipeline->items.ok + pipeline->items.failed;
+    tuner->n_items = pipeline->counts.items.ok + pipeline->counts.items.failed;
     gpst_tuner_decision* const decision =
         gpsti_tuner_add_decision(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
     decision->items_per_s_before = report->engine_ns > 0.0 ? 1e9 / report->engine_ns : 0.0;
@@ -219,7 +221,7 @@ GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode lo
 GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     gpsti_tune* const tune = &pipeline->tune;
     /* As the block ran: one item at a time, whose kernels may have every core. */
-    const gpst_run_mode plain = pipeline->kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
+    const gpst_run_mode plain = pipeline->plan.kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
     tune->paused = false;
     if (tune->guard.plain)
@@ -228,14 +230,13 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
     gpsti_guard* const guard = &pipeline->tune.guard;
-    const gpsti_clock* const source = &pipeline->source_clock;
+    const gpsti_clock* const source = &pipeline->counts.source_clock;
     const double engine_ns = (double)window->wall_ns / (double)window->n_items;
     const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
-    if (guard->decided || !pipeline->desc.source)
+    if (guard->decided || !pipeline->plan.desc.source)
         return;
-    const double others = gpsti_report_others(pipeline, pipeline->end_ns - pipeline->start_ns);
-    const gpsti_guard_estimate plain =
-        gpsti_guard_expect(window, pipeline->tune.tuner.budget.cores, others, source_ns);
+    const double others = gpsti_report_others(pipeline, pipeline->counts.end_ns - pipeline->counts.start_ns);
+    const gpsti_guard_estimate plain = gpsti_guard_expect(window, pipeline->tune.tuner.budget.cores, others, source_ns);
     const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, plain, window->n_left);
     if (n_items > 0)
         gpsti_tune_pause(pipeline, n_items);
@@ -244,13 +245,13 @@ GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_w
 }
 
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
-    return pipeline->tune.paused && gpsti_a32_load(&pipeline->in_flight) == 0 &&
-           gpsti_a32_load(&pipeline->executing) == 0 && !pipeline->source_running;
+    return pipeline->tune.paused && gpsti_a32_load(&pipeline->items.in_flight) == 0 &&
+           gpsti_a32_load(&pipeline->flow.executing) == 0 && !pipeline->flow.source_running;
 }
 
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
     gpsti_tune* const tune = &pipeline->tune;
-    tune->n_unjudged = pipeline->n_active;
+    tune->n_unjudged = pipeline->flow.n_active;
     if (n_items == 0) { /* the source is dry, or the run cancelled */
         tune->paused = false;
     } else if (!tune->guard.decided) {
@@ -270,10 +271,11 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
     const uint32_t n_decisions = tune->tuner.n_decisions;
-    const bool moved = gpsti_tuner_judge(&tune->tuner, &window, pipeline->items.ok + pipeline->items.failed);
+    const bool moved =
+        gpsti_tuner_judge(&tune->tuner, &window, pipeline->counts.items.ok + pipeline->counts.items.failed);
     if (moved)
         gpsti_tune_apply(pipeline);
-    tune->n_unjudged = moved ? gpsti_a32_load(&pipeline->in_flight) : 0;
+    tune->n_unjudged = moved ? gpsti_a32_load(&pipeline->items.in_flight) : 0;
     if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
     if (tune->tuner.state == GPSTI_TUNER_FROZEN && !moved)
@@ -283,31 +285,32 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
     gpsti_tune_apply(pipeline);
-    pipeline->tune.n_unjudged = pipeline->n_active; /* the first items make their memory, and caches are cold */
+    pipeline->tune.n_unjudged = pipeline->flow.n_active; /* the first items make their memory, and caches are cold */
 }
 
 GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
     gpsti_tune* const tune = &pipeline->tune;
-    tune->tuner.n_items = pipeline->items.ok + pipeline->items.failed;
+    tune->tuner.n_items = pipeline->counts.items.ok + pipeline->counts.items.failed;
     if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
         return;
     gpsti_tune_apply(pipeline);
-    tune->n_unjudged = gpsti_a32_load(&pipeline->in_flight);
+    tune->n_unjudged = gpsti_a32_load(&pipeline->items.in_flight);
     gpsti_guard_forget(&tune->guard);
 }
 
-GPSTI_INTERN void gpsti_tune_count(const gpsti_slot* slot) {
-    gpst_pipeline* const pipeline = slot->pipeline;
+GPSTI_INTERN void gpsti_tune_count(const gpsti_item* item) {
+    gpst_pipeline* const pipeline = item->pipeline;
     gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tune_count_device_bytes(slot);
-    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->open) == 0 || slot->item.result == GPST_ERROR_CANCELLED)
+    gpsti_tune_count_device_bytes(item);
+    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->flow.open) == 0 ||
+        item->shown.result == GPST_ERROR_CANCELLED)
         return;
     if (tune->n_unjudged > 0) {
         if (--tune->n_unjudged == 0)
             gpsti_tune_open_window(pipeline);
         return;
     }
-    if (gpsti_window_add(&tune->window, pipeline->end_ns, pipeline->n_active))
+    if (gpsti_window_add(&tune->window, pipeline->counts.end_ns, pipeline->flow.n_active))
         gpsti_tune_judge(pipeline);
 }
 
