@@ -9,6 +9,9 @@
 #   make GPU=cuda       the same with the GPU half, by nvcc (GPU=hip: by hipcc); under build/cuda (build/hip)
 #   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
 #   make valgrind       the kernels' portable loops under valgrind
+#   make fuzz SECONDS=60
+#                       every fuzzer for so long, from random seeds, under AddressSanitizer + UBSan; SANITIZE='...' for
+#                       others, TARGETS='pipeline ring' for some of them
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
 #                       alone: the conventions of the warp) and speed
@@ -44,7 +47,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
+.PHONY: fuzz fuzz-run gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-live bench-gpu all demo demo-run test test-run asan tsan valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -324,7 +327,7 @@ test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(JOBS_PROGRAM) $(if $(SANITIZE),,$(BENCHES)) \
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(FUZZ_PROGRAMS) $(JOBS_PROGRAM) $(if $(SANITIZE),,$(BENCHES)) \
     $(SPLIT_LIBRARY) $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
@@ -337,6 +340,34 @@ else
 	@false
 endif
 
+# ---- fuzzers: tests/fuzz/ --------------------------------------------------------------------
+# Those that take bytes have the main of run_corpus.c, the others their own by seeds.h. tests/test_fuzz_*.sh run them.
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/%)
+TARGETS ?= $(FUZZ_NAMES)
+SECONDS ?= 60
+
+$(BUILD)/fuzz/object/%.o: tests/fuzz/%.c $(BUILD)/flags | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
+
+$(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/object/fuzz_%.o $(GPU_OBJECT) $(SPLIT_LIBRARY)
+	$(CC) $(filter %.o,$^) $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
+$(filter-out %/pipeline %/ring,$(FUZZ_PROGRAMS)): $(BUILD)/fuzz/object/run_corpus.o
+$(BUILD)/fuzz/codec: $(filter %codec.o,$(TOOL_OBJECTS)) $(filter $(BUILD)/tools/gpustage/codec_%,$(TOOL_OBJECTS))
+
+-include $(FUZZ_NAMES:%=$(BUILD)/fuzz/object/fuzz_%.o.d) $(BUILD)/fuzz/object/run_corpus.o.d
+
+fuzz:
+	+@$(SUBMAKE) fuzz-run BUILD=$(BUILD)/asan \
+	    SANITIZE='$(or $(SANITIZE),-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET))'
+
+fuzz-run: $(TARGETS:%=$(BUILD)/fuzz/%)
+	@failed=; for name in $(TARGETS); do \
+	    GPST_BUILD=$(abspath $(BUILD)) sh tests/test_fuzz_$$name.sh --seconds $(SECONDS) || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
 QUIET := -Wno-array-bounds -Wno-maybe-uninitialized
 
 # -O1: instrumented code takes a third less time to compile than with -O2.
@@ -346,12 +377,12 @@ asan:
 	    SANITIZE='-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
 
 # Kernels on one thread have no races.
-ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene
+ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene $(addprefix test_fuzz_,codec jpeg metadata warp)
 tsan:
 	+@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
 	    TEST_NAMES='$(filter-out $(ONE_THREAD),$(TEST_NAMES))' \
-	    TEST_SCRIPTS='$(filter-out tests/test_fuzz_%,$(TEST_SCRIPTS))' \
+	    TEST_SCRIPTS='$(filter-out $(ONE_THREAD:%=tests/%.sh),$(TEST_SCRIPTS))' \
 	    SANITIZE='-O1 -fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
 
 # Leaks that are only possible are libgomp's. The tests that take longest go first.
