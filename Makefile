@@ -439,6 +439,8 @@ demo-run: $(COMMAND) $(BUILD)/demo_scene
 	@echo 'rendering $(DEMO_FRAMES) frames of a 360-degree scene into $(BUILD)/demo/in'
 	@$(BUILD)/demo_scene $(BUILD)/demo/in $(DEMO_FRAMES)
 	@$(COMMAND) reproject $(BUILD)/demo/in -o $(BUILD)/demo --views $(DEMO_VIEWS)
+	@test -n '$(and $(TOOL_PNG),$(TOOL_TIFF),$(TOOL_WEBP))' || \
+	    echo 'for PNG, TIFF and WebP, too:  sh tools/setup.sh command && make build/gpustage'
 	@echo 'the views of each frame are $(BUILD)/demo/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
 
 # ---- install -----------------------------------------------------------------------------------
