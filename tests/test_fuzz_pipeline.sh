@@ -4,5 +4,5 @@
 # Environment: GPST_BUILD (the build folder).
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- --seeds tests/fuzz/corpus/pipeline/seeds --seed 1 --count 300
+[ $# -gt 0 ] || set -- --seeds tests/fuzz/corpus/pipeline/seeds --seed 1 --count 120
 exec "${GPST_BUILD:-build}/fuzz/pipeline" "$@"

@@ -1,6 +1,6 @@
 /* tests/fuzz/fuzz.h -- what all fuzzers share: random numbers, and what is printed when something goes wrong: what was
-   played, and a line that plays the same again. A fault is an abort, a signal, or what a sanitizer finds; a hang is a play
-   of more than --limit seconds (60, times GPST_TIME_FACTOR). */
+   played, and a line that plays the same again. A fault is an abort, a signal, or what a sanitizer finds; a hang is a
+   play of more than --limit seconds (60, times GPST_TIME_FACTOR). */
 #ifndef GPST_FUZZ_H
 #define GPST_FUZZ_H
 
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* ---- random numbers --------------------------------------------------------------------------------------------- */
+/* ---- random numbers ---------------------------------------------------------------------------------------------- */
 
 /* The bytes first; when they are used up, and without any, numbers made of the seed. */
 typedef struct draw {

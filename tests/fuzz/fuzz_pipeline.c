@@ -1,6 +1,7 @@
 /* tests/fuzz/fuzz_pipeline.c -- random pipelines, one or two of a context, against a model of their stages: every item
-   is heard of exactly once, with the bits that direct calls give or with a reason that was drawn; every lent frame comes
-   back once; held results do not change. pipeline_plan.h draws, pipeline_model.h computes, seeds.h has the options.
+   is heard of exactly once, with the bits that direct calls give or with a reason that was drawn; every lent frame
+   comes back once; held results do not change.
+   pipeline_plan.h draws, pipeline_model.h computes, seeds.h has the options.
 
    cc tests/fuzz/fuzz_pipeline.c gpustage.c -pthread -lm -ldl
    clang -fsanitize=fuzzer,address,undefined -DFUZZ_NO_MAIN tests/fuzz/fuzz_pipeline.c gpustage.c -ldl
@@ -12,7 +13,7 @@
 
 static fuzz_world the_world; /* its addresses are the pipelines' */
 
-/* ---- what comes of an item ----------------------------------------------------------------------------------------- */
+/* ---- what comes of an item --------------------------------------------------------------------------------------- */
 
 static void read_picture(const plan* owner, const gpst_set* set, const gpst_image* picture, uint8_t* out) {
     const size_t bytes = bytes_of(picture);
@@ -139,7 +140,7 @@ static void on_dropped(void* user_data, const gpst_item* got) {
     hear(self, got);
 }
 
-/* ---- inputs -------------------------------------------------------------------------------------------------------- */
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 /* Who reads it now reads what is wrong. */
 static void give_back(void* user_data) {
@@ -234,7 +235,7 @@ static void make_items(plan* self) {
     }
 }
 
-/* ---- who takes results, and who hands in --------------------------------------------------------------------------- */
+/* ---- who takes results, and who hands in ------------------------------------------------------------------------- */
 
 typedef struct result_taker {
     plan* owner;
@@ -326,7 +327,7 @@ static void* hand_in_all(void* argument) {
     return NULL;
 }
 
-/* ---- a pipeline from begin to end ---------------------------------------------------------------------------------- */
+/* ---- a pipeline from begin to end -------------------------------------------------------------------------------- */
 
 static void run_pulled(plan* self) {
     if (self->ending == DESTROYED && self->end_after < 5)

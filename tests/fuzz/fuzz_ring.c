@@ -1,6 +1,6 @@
 /* tests/fuzz/fuzz_ring.c -- random rings between threads: sharing, policy, depth, readers, memory and streams of all
-   kinds. What is taken is what was committed, in order and once for each reader; it does not change while somebody holds
-   it; nothing is lost but what the policy gave up; and the counts say so. seeds.h has the options.
+   kinds. What is taken is what was committed, in order and once for each reader; it does not change while somebody
+   holds it; nothing is lost but what the policy gave up; and the counts say so. seeds.h has the options.
 
    cc tests/fuzz/fuzz_ring.c gpustage.c -pthread -lm -ldl
    clang -fsanitize=fuzzer,address,undefined -DFUZZ_NO_MAIN tests/fuzz/fuzz_ring.c gpustage.c -ldl
@@ -39,7 +39,7 @@ static int64_t pick_timeout(draw* from, bool may_wait_forever) {
     return times[pick(from, may_wait_forever ? 4 : 3)];
 }
 
-/* ---- one slot ------------------------------------------------------------------------------------------------------ */
+/* ---- one slot ---------------------------------------------------------------------------------------------------- */
 
 static uint8_t value_of(const gpst_ring_slot* slot) { return (uint8_t)(slot->words[0] * 37 + slot->words[1] * 11 + 1); }
 
@@ -74,7 +74,7 @@ static void check(const ring_thread* self, const gpst_ring_slot* slot) {
                    (unsigned long long)slot->sequence, seen[i], value_of(slot));
 }
 
-/* ---- producers ----------------------------------------------------------------------------------------------------- */
+/* ---- producers --------------------------------------------------------------------------------------------------- */
 
 static gpst_result acquire(ring_thread* self, gpst_ring_slot* out) {
     ring_plan* const plan = self->plan;
@@ -117,7 +117,7 @@ static void* produce(void* argument) {
     return NULL;
 }
 
-/* ---- consumers ----------------------------------------------------------------------------------------------------- */
+/* ---- consumers --------------------------------------------------------------------------------------------------- */
 
 static gpst_result take(ring_thread* self, bool may_wait, gpst_ring_slot* out) {
     const int64_t timeout = pick_timeout(&self->from, may_wait);
@@ -180,7 +180,7 @@ static void* consume(void* argument) {
     return NULL;
 }
 
-/* ---- a ring from begin to end -------------------------------------------------------------------------------------- */
+/* ---- a ring from begin to end ------------------------------------------------------------------------------------ */
 
 static void draw_ring(ring_plan* self, draw* from) {
     gpst_ring_desc* const desc = &self->desc;

@@ -5,7 +5,7 @@
 
 #include "pipeline_plan.h"
 
-/* ---- pixels -------------------------------------------------------------------------------------------------------- */
+/* ---- pixels ------------------------------------------------------------------------------------------------------ */
 
 static size_t bytes_of(const gpst_image* image) {
     size_t bytes = 0;
@@ -48,7 +48,7 @@ static void fill_list(const stage_plan* stage, uint32_t number, void* data) {
         entry_of(stage, number, i, (float*)data + i * n);
 }
 
-/* ---- the model ----------------------------------------------------------------------------------------------------- */
+/* ---- the model --------------------------------------------------------------------------------------------------- */
 
 typedef struct model_set {
     _Alignas(64) uint8_t bytes[MOST_PICTURES][MOST_BYTES / 64 * 64];
@@ -247,7 +247,7 @@ static void model_run(const item_plan* item, outcome* out) {
         out->files[i] = hash_of(file, model_encode(owner->encode.kind, &model[owner->encoded].pictures[i], file));
 }
 
-/* ---- the same as callbacks ----------------------------------------------------------------------------------------- */
+/* ---- the same as callbacks --------------------------------------------------------------------------------------- */
 
 #define TRY(call)                        \
     do {                                 \
@@ -407,7 +407,7 @@ static gpst_result run_encode(void* user_data, gpst_task* task) {
     return gpst_task_emit(task, path, task->encoded_bytes);
 }
 
-/* ---- the stages as the engine is told ------------------------------------------------------------------------------ */
+/* ---- the stages as the engine is told ---------------------------------------------------------------------------- */
 
 static void describe_stage(stage_plan* stage, gpst_stage_desc* out) {
     const uint32_t reads = stage->from < MOST_SETS ? GPST_SET(stage->from) | GPST_SET(stage->also) : 0;

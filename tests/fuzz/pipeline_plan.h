@@ -2,9 +2,10 @@
    takes its results, and what may come of an item. Draws only; pipeline_model.h computes, fuzz_pipeline.c runs.
 
    Known to go wrong, and left out without --known:
-     memory    so little host memory that items leave each other none; with it priorities, and stages with an order: hangs
+     memory    so little host memory that items leave each other none; with priorities and ordered stages: hangs
      deadline  deadlines where device memory is short: hangs
      forever   submit(GPST_FOREVER) on the thread that takes results: hangs
+     again     a batch that fails behind a mean of masks (TIME), in one submission: the mean takes its items twice
      batch     DEVICE stages behind one another with different batch_most: a function gets more than its own */
 #ifndef GPST_FUZZ_PIPELINE_PLAN_H
 #define GPST_FUZZ_PIPELINE_PLAN_H
@@ -22,7 +23,7 @@ enum {
     N_CLASSES = 5
 };
 
-/* ---- stages and sets ----------------------------------------------------------------------------------------------- */
+/* ---- stages and sets --------------------------------------------------------------------------------------------- */
 
 typedef enum stage_kind {
     MAKE,   /* HOST: up to 3 pictures of all that it reads */
@@ -45,7 +46,8 @@ typedef struct set_plan {
     set_content content;
     uint32_t capacity;
     bool is_counted; /* how many pictures there are only the device may know */
-    bool is_fixed;   /* one picture for every item, always of the same shape */
+    bool has_one;    /* one picture for every item */
+    bool is_fixed;   /* and always of the same shape */
 } set_plan;
 
 typedef struct plan plan;
@@ -71,7 +73,7 @@ typedef struct stage_plan {
     atomic_int last[MOST_CAMERAS];       /* the number of the item that an ordered stage had last */
 } stage_plan;
 
-/* ---- items --------------------------------------------------------------------------------------------------------- */
+/* ---- items ------------------------------------------------------------------------------------------------------- */
 
 typedef struct picture_sum {
     uint32_t width, height;
@@ -103,7 +105,7 @@ typedef struct item_plan {
     gpst_result heard;
 } item_plan;
 
-/* ---- the pipeline -------------------------------------------------------------------------------------------------- */
+/* ---- the pipeline ------------------------------------------------------------------------------------------------ */
 
 typedef enum input_kind { COPIED, LENT, ON_DEVICE, FILES, NONE, N_INPUTS } input_kind;
 typedef enum feeding { PULLED, PULLED_ALONE, PUSHED_TO_SINK, ONE_THREAD, TWO_THREADS, N_WAYS } feeding;
@@ -124,6 +126,7 @@ struct plan {
     gpst_pipeline_desc desc;      /* without stages */
     uint8_t is_result[MOST_SETS]; /* 1 + place */
     input_kind input;
+    bool is_one_shape; /* of all frames */
     gpst_file_kind file_kind;
     feeding way;
     plan_ending ending;
@@ -133,7 +136,7 @@ struct plan {
     gpst_encode_desc encode;
     uint32_t n_held, fail_early_every, would_block_every, stream_every;
     bool with_priorities, submits_forever;
-    bool may_drop, has_time; /* has_time: of a mask, so nothing may go wrong */
+    bool may_drop, has_time; /* has_time: a mean of masks */
     item_plan items[MOST_ITEMS];
     char folder[64];
     gpst_pipeline* pipeline;
@@ -156,7 +159,7 @@ typedef struct fuzz_world {
     plan plans[2];
 } fuzz_world;
 
-/* ---- shapes -------------------------------------------------------------------------------------------------------- */
+/* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 static gpst_image shape_of(uint32_t width, uint32_t height, set_content content) {
     gpst_image shape = GPST_ZERO;
@@ -167,7 +170,8 @@ static gpst_image shape_of(uint32_t width, uint32_t height, set_content content)
 }
 
 static gpst_image frame_shape(const plan* self, uint32_t number) {
-    return shape_of(8 + number * 7 % 23, 5 + number * 5 % 17, self->sets[0].content);
+    const uint32_t n = self->is_one_shape ? 3 : number;
+    return shape_of(8 + n * 7 % 23, 5 + n * 5 % 17, self->sets[0].content);
 }
 
 /* What MAKE makes for an item, of which LIST says how long it is. */
@@ -219,7 +223,7 @@ static bool skips_at(const stage_plan* stage, uint32_t number) {
     return stage->skip_every > 0 && (number + stage->salt) % stage->skip_every == 1;
 }
 
-/* ---- drawing: stages ------------------------------------------------------------------------------------------------ */
+/* ---- drawing: stages --------------------------------------------------------------------------------------------- */
 
 /* A set that fits, or MOST_SETS. */
 static uint32_t pick_set(plan* self, draw* from, bool for_pictures, bool counted_too, uint32_t most_pictures) {
@@ -286,7 +290,8 @@ static void draw_warp(plan* self, draw* from) {
     const uint32_t n = stage->map == GPST_MAP_RESIZE ? 1 : 1 + pick(from, most);
     to->capacity *= n;
     draw_outputs(stage, &stage->warp_desc, n, from);
-    to->is_fixed = to->is_fixed && n == 1;
+    to->has_one = to->has_one && n == 1;
+    to->is_fixed = to->has_one;
     make_warp(stage);
 }
 
@@ -317,7 +322,7 @@ static void draw_crop(plan* self, draw* from) {
     stage->warp_desc.list_per_item = true;
     self->sets[stage->to].capacity = MOST_LIST;
     self->sets[stage->to].is_counted = self->sets[list].is_counted;
-    self->sets[stage->to].is_fixed = false;
+    self->sets[stage->to].has_one = self->sets[stage->to].is_fixed = false;
     make_warp(stage);
 }
 
@@ -330,12 +335,15 @@ static void draw_mask(plan* self, draw* from, bool is_calm) {
         return;
     stage_plan* const stage = add_stage(self, MASK, source, from);
     set_plan* const to = &self->sets[stage->to];
-    const bool may_be_time = is_calm && to->is_fixed && to->capacity == 1 && !to->is_counted;
-    stage->mask.kind = kinds[pick(from, may_be_time ? 8 : 7)];
+    const bool is_time = is_calm && to->is_fixed && one_in(from, 2);
+    stage->mask.kind = kinds[is_time ? 7 : pick(from, 7)];
     stage->mask.threshold = (float)pick(from, 250);
     stage->mask.morph = one_in(from, 2) ? GPST_MORPH_OPEN : GPST_MORPH_DILATE;
     stage->mask.smooth = GPST_SMOOTH_GAUSSIAN;
     stage->mask.size = one_in(from, 2) ? 3 : 5;
+    stage->mask.change = is_time ? 1 : 0; /* means, whatever comes */
+    stage->mask.cut = is_time ? 2 : 0;
+    self->has_time = self->has_time || is_time;
     stage->mask.n_classes = stage->mask.kind == GPST_MASK_LABEL_BOXES ? N_CLASSES : 0;
     if (stage->mask.kind != GPST_MASK_MORPH)
         stage->mask.morph = (gpst_morph)0;
@@ -346,7 +354,6 @@ static void draw_mask(plan* self, draw* from, bool is_calm) {
     if (stage->mask.kind == GPST_MASK_PACK || stage->mask.kind == GPST_MASK_BOX ||
         stage->mask.kind == GPST_MASK_LABEL_BOXES)
         to->content = BYTES;
-    self->has_time = self->has_time || stage->mask.kind == GPST_MASK_TIME;
 }
 
 /* MAKE, EACH, KERNEL. */
@@ -361,7 +368,7 @@ static void draw_own(plan* self, stage_kind kind, draw* from) {
         stage->also = also < stage->to ? also : source;
         to->content = one_in(from, 3) ? RGB : GRAY;
         to->capacity = 4;
-        to->is_counted = to->is_fixed = false;
+        to->is_counted = to->has_one = to->is_fixed = false;
     }
     if (kind == EACH)
         to->is_counted = false;
@@ -383,6 +390,9 @@ static void draw_stages(plan* self, draw* from, bool is_calm) {
     const uint32_t n_wanted = 1 + pick(from, 8);
     self->n_sets = 1;
     self->sets[0].capacity = 1;
+    self->sets[0].has_one = self->input != NONE;
+    self->is_one_shape = one_in(from, 2);
+    self->sets[0].is_fixed = self->is_one_shape && self->sets[0].has_one;
     self->sets[0].content = one_in(from, 3) ? RGB : GRAY;
     if (self->input == NONE)
         draw_first(self, from);
@@ -403,14 +413,15 @@ static void draw_stages(plan* self, draw* from, bool is_calm) {
         draw_own(self, KERNEL, from);
 }
 
-/* ---- drawing: how stages are served ------------------------------------------------------------------------------- */
+/* ---- drawing: how stages are served ------------------------------------------------------------------------------ */
 
 static void draw_service(stage_plan* stage, draw* from, bool is_calm) {
     const bool has_func = stage->kind == MAKE || stage->kind == KERNEL;
     if (stage->kind != EACH && stage->kind != LIST && stage->kind != COUNT && one_in(from, 3))
         stage->batch_most =
             2 + (draws_known("batch") || stage->kind == MAKE ? pick(from, 7) : stage->owner->batch_on_device);
-    if (stage->batch_most > 0 && has_func && one_in(from, 3))
+    const bool may_fail = stage->kind == MAKE || !stage->owner->has_time || draws_known("again");
+    if (stage->batch_most > 0 && has_func && one_in(from, 3) && may_fail)
         stage->batch_fails = 2 + pick(from, 4);
     if (stage->kind == MAKE && one_in(from, 3))
         stage->concurrency = 1 + pick(from, 2);
@@ -432,7 +443,7 @@ static void draw_service(stage_plan* stage, draw* from, bool is_calm) {
     }
 }
 
-/* ---- drawing: the rest --------------------------------------------------------------------------------------------- */
+/* ---- drawing: the rest ------------------------------------------------------------------------------------------- */
 
 static void draw_desc(plan* self, draw* from) {
     const fuzz_world* const world = self->world;
@@ -548,13 +559,14 @@ static void draw_world(fuzz_world* self, draw* from, const char* backend, bool h
         draw_plan(&self->plans[p], self, from, has_jpeg);
 }
 
-/* ---- what was drawn, in words -------------------------------------------------------------------------------------- */
+/* ---- what was drawn, in words ------------------------------------------------------------------------------------ */
 
 static void say_plan(const plan* self) {
     const gpst_pipeline_desc* const desc = &self->desc;
-    say("pipeline: input %s, %s, end %s after %u; %u items, %u cameras, priorities %d, held %u, fail_early %u\n",
-        input_names[self->input], way_names[self->way], ending_names[self->ending], self->end_after, self->n_items,
-        self->n_cameras, self->with_priorities, self->n_held, self->fail_early_every);
+    say("pipeline: input %s%s, %s, end %s after %u; %u items, %u cameras, priorities %d, held %u, fail_early %u\n",
+        input_names[self->input], self->is_one_shape ? " of one shape" : "", way_names[self->way],
+        ending_names[self->ending], self->end_after, self->n_items, self->n_cameras, self->with_priorities,
+        self->n_held, self->fail_early_every);
     say("  mode %d as_ready %d tune %d preset %d slots %u reads %u writes %u batch %u graphs %d policy %d deadline "
         "%lld\n",
         (int)desc->mode, desc->as_ready, (int)desc->tune, (int)desc->preset, desc->n_slots, desc->n_reads,

@@ -37,7 +37,7 @@ static void run_damaged(const corpus_file* file) {
     }
 }
 
-/* ---- inputs made at random ----------------------------------------------------------------------------------------- */
+/* ---- inputs made at random --------------------------------------------------------------------------------------- */
 
 static size_t place(draw* from, size_t n) { return n == 0 ? 0 : (size_t)(next_number(&from->state) % n); }
 
@@ -105,7 +105,7 @@ static void run_made(uint64_t seed) {
     (void)alarm(0);
 }
 
-/* ---- main ---------------------------------------------------------------------------------------------------------- */
+/* ---- main -------------------------------------------------------------------------------------------------------- */
 
 static void load(const char* path) {
     corpus_file* const file = &files[n_files];

@@ -1,5 +1,5 @@
-/* tests/fuzz/seeds.h -- main of the fuzzers that draw something at random, from a seed or from the bytes of a file, play
-   it and compare: fuzz_pipeline.c, fuzz_ring.c. Each defines
+/* tests/fuzz/seeds.h -- main of the fuzzers that draw something at random, from a seed or from the bytes of a file,
+   play it and compare: fuzz_pipeline.c, fuzz_ring.c. Each defines
 
      static void play(draw* from, const char* backend);
 
@@ -28,7 +28,7 @@ static struct {
     char refusal[300];
 } seeds = {"", 0, ""};
 
-static bool draws_known(const char* kind) {
+static inline bool draws_known(const char* kind) {
     return strcmp(seeds.known, "all") == 0 || strstr(seeds.known, kind) != NULL;
 }
 
@@ -57,7 +57,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void stop(const char* rul
 #define REQUIRE_OF(holds, ...) ((holds) ? (void)0 : stop(#holds, __VA_ARGS__))
 #define REQUIRE(holds) REQUIRE_OF(holds, "last reason: %s", gpst_last_reason())
 
-/* ---- main --------------------------------------------------------------------------------------------------------- */
+/* ---- main -------------------------------------------------------------------------------------------------------- */
 
 static void play(draw* from, const char* backend);
 
