@@ -311,6 +311,34 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 -include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(if $(BASE),,$(JOBS_OBJECTS:=.d)) $(BUILD)/tools/demo_scene.o.d \
     $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
+# ---- fuzzers: tests/fuzz/ --------------------------------------------------------------------
+# Those that take bytes have the main of run_corpus.c, the others their own by seeds.h. tests/test_fuzz_*.sh run them.
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/%)
+TARGETS ?= $(FUZZ_NAMES)
+SECONDS ?= 60
+
+$(BUILD)/fuzz/object/%.o: tests/fuzz/%.c $(BUILD)/flags | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
+
+$(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/object/fuzz_%.o $(GPU_OBJECT) $(SPLIT_LIBRARY)
+	$(CC) $(filter %.o,$^) $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
+$(filter-out %/pipeline %/ring,$(FUZZ_PROGRAMS)): $(BUILD)/fuzz/object/run_corpus.o
+$(BUILD)/fuzz/codec: $(filter %codec.o,$(TOOL_OBJECTS)) $(filter $(BUILD)/tools/gpustage/codec_%,$(TOOL_OBJECTS))
+
+-include $(FUZZ_NAMES:%=$(BUILD)/fuzz/object/fuzz_%.o.d) $(BUILD)/fuzz/object/run_corpus.o.d
+
+fuzz:
+	+@$(SUBMAKE) fuzz-run BUILD=$(BUILD)/asan \
+	    SANITIZE='$(or $(SANITIZE),-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET))'
+
+fuzz-run: $(TARGETS:%=$(BUILD)/fuzz/%)
+	@failed=; for name in $(TARGETS); do \
+	    GPST_BUILD=$(abspath $(BUILD)) sh tests/test_fuzz_$$name.sh --seconds $(SECONDS) || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
 # Without cmocka the test programs cannot be built: they are counted as skipped. Scripts take longest and go first.
 TEST_GPU_PROGRAMS := $(TEST_GPU_NAMES:%=$(BUILD)/tests/gpu/%)
 RUNNABLE = $(TEST_SCRIPTS) $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS)
@@ -339,34 +367,6 @@ else
 	@echo '0 passed, 1 failed, $(words $(TEST_PROGRAMS) $(TEST_SCRIPTS)) skipped'
 	@false
 endif
-
-# ---- fuzzers: tests/fuzz/ --------------------------------------------------------------------
-# Those that take bytes have the main of run_corpus.c, the others their own by seeds.h. tests/test_fuzz_*.sh run them.
-FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/%)
-TARGETS ?= $(FUZZ_NAMES)
-SECONDS ?= 60
-
-$(BUILD)/fuzz/object/%.o: tests/fuzz/%.c $(BUILD)/flags | gpustage.h
-	@mkdir -p $(@D)
-	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
-
-$(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/object/fuzz_%.o $(GPU_OBJECT) $(SPLIT_LIBRARY)
-	$(CC) $(filter %.o,$^) $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
-
-$(filter-out %/pipeline %/ring,$(FUZZ_PROGRAMS)): $(BUILD)/fuzz/object/run_corpus.o
-$(BUILD)/fuzz/codec: $(filter %codec.o,$(TOOL_OBJECTS)) $(filter $(BUILD)/tools/gpustage/codec_%,$(TOOL_OBJECTS))
-
--include $(FUZZ_NAMES:%=$(BUILD)/fuzz/object/fuzz_%.o.d) $(BUILD)/fuzz/object/run_corpus.o.d
-
-fuzz:
-	+@$(SUBMAKE) fuzz-run BUILD=$(BUILD)/asan \
-	    SANITIZE='$(or $(SANITIZE),-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET))'
-
-fuzz-run: $(TARGETS:%=$(BUILD)/fuzz/%)
-	@failed=; for name in $(TARGETS); do \
-	    GPST_BUILD=$(abspath $(BUILD)) sh tests/test_fuzz_$$name.sh --seconds $(SECONDS) || failed="$$failed $$name"; \
-	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
 
 QUIET := -Wno-array-bounds -Wno-maybe-uninitialized
 

@@ -5,9 +5,9 @@ Programs behind --on BACKEND are run with GPUSTAGE_TEST_BACKEND=BACKEND: the eng
 
 Exit status of a program: 0 passed, 77 skipped (the last line it printed is the reason), anything else failed. Its cases
 are those of which it says so as cmocka does ("[       OK ] test_x"; tests/cases.py for those in Python); without any it
-is a case itself. The line before "[  SKIPPED ]" is the reason. A case counts once, however often it runs (with the split
-library, with gpustage.h, on another backend): failed if it failed once, else passed if it passed once. Lines that begin
-with "skip: " name those that passed nowhere. What failed programs printed comes last. The closing line is
+is a case itself. The line before "[  SKIPPED ]" is the reason. A case counts once, however often it runs (with the
+split library, with gpustage.h, on another backend): failed if it failed once, else passed if it passed once. Lines that
+begin with "skip: " name those that passed nowhere. What failed programs printed comes last. The closing line is
 `N passed, N failed, N skipped`; GPST_RESULTS names a file to which the cases are added, for --sum. Needs Python 3.9.
 """
 import argparse
