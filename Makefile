@@ -10,6 +10,9 @@
 #   make asan tsan      every test under AddressSanitizer + UBSan, those with threads under ThreadSanitizer
 #   make windows        build/windows/gpustage.exe, by mingw; make windows-test: and its test, under wine
 #   make valgrind       the kernels' portable loops under valgrind
+#   make fuzz SECONDS=60
+#                       every fuzzer for so long, from random seeds, under AddressSanitizer + UBSan; SANITIZE='...' for
+#                       others, TARGETS='pipeline ring' for some of them
 #   make check          gpustage.h is current, every declaration documented, the header compiles everywhere
 #   make peers          the kernels against those of other projects, as far as they are installed: results (peers-results
 #                       alone: the conventions of the warp) and speed
@@ -45,7 +48,7 @@ SUBMAKE = $(MAKE) $(if $(findstring jobserver,$(MAKEFLAGS)),,-j$(JOBS))
 .SECONDARY:
 .DELETE_ON_ERROR:
 .PRECIOUS: gpustage.h
-.PHONY: gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live bench-gpu all demo demo-run test test-run asan tsan windows windows-test valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
+.PHONY: fuzz fuzz-run gpu-check-build bench-jobs bench-kernels bench-engine bench-readers bench-prefetch bench-ring bench-live bench-gpu all demo demo-run test test-run asan tsan windows windows-test valgrind check peers peers-results peers-colmap peers-run amalgamate install clean FORCE
 
 all:
 
@@ -311,6 +314,34 @@ $(BUILD)/tests/gpu_kernels.o: tests/gpu_kernels.cu gpustage.h $(BUILD)/flags
 -include $(SPLIT_OBJECTS:=.d) $(TOOL_OBJECTS:=.d) $(if $(BASE),,$(JOBS_OBJECTS:=.d)) $(BUILD)/tools/demo_scene.o.d \
     $(TEST_NAMES:%=$(BUILD)/tests/object/%.o.d) $(TEST_ONE_UNIT:%=$(BUILD)/tests/amalgam/%.d)
 
+# ---- fuzzers: tests/fuzz/ --------------------------------------------------------------------
+# Those that take bytes have the main of run_corpus.c, the others their own by seeds.h. tests/test_fuzz_*.sh run them.
+FUZZ_NAMES := $(patsubst tests/fuzz/fuzz_%.c,%,$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+FUZZ_PROGRAMS := $(FUZZ_NAMES:%=$(BUILD)/fuzz/%)
+TARGETS ?= $(FUZZ_NAMES)
+SECONDS ?= 60
+
+$(BUILD)/fuzz/object/%.o: tests/fuzz/%.c $(BUILD)/flags | gpustage.h
+	@mkdir -p $(@D)
+	$(CC) $(FLAGS) $(TOOL_FLAGS) $(DEPEND) -c $< -o $@
+
+$(FUZZ_PROGRAMS): $(BUILD)/fuzz/%: $(BUILD)/fuzz/object/fuzz_%.o $(GPU_OBJECT) $(SPLIT_LIBRARY)
+	$(CC) $(filter %.o,$^) $(SPLIT_LIBRARY) -o $@ $(LINK_FLAGS) $(TOOL_LIBS)
+
+$(filter-out %/pipeline %/ring,$(FUZZ_PROGRAMS)): $(BUILD)/fuzz/object/run_corpus.o
+$(BUILD)/fuzz/codec: $(filter %codec.o,$(TOOL_OBJECTS)) $(filter $(BUILD)/tools/gpustage/codec_%,$(TOOL_OBJECTS))
+
+-include $(FUZZ_NAMES:%=$(BUILD)/fuzz/object/fuzz_%.o.d) $(BUILD)/fuzz/object/run_corpus.o.d
+
+fuzz:
+	+@$(SUBMAKE) fuzz-run BUILD=$(BUILD)/asan \
+	    SANITIZE='$(or $(SANITIZE),-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET))'
+
+fuzz-run: $(TARGETS:%=$(BUILD)/fuzz/%)
+	@failed=; for name in $(TARGETS); do \
+	    GPST_BUILD=$(abspath $(BUILD)) sh tests/test_fuzz_$$name.sh --seconds $(SECONDS) || failed="$$failed $$name"; \
+	done; test -z "$$failed" || { echo "failed:$$failed"; exit 1; }
+
 # Without cmocka the test programs cannot be built: they are counted as skipped. Scripts take longest and go first.
 TEST_GPU_PROGRAMS := $(TEST_GPU_NAMES:%=$(BUILD)/tests/gpu/%)
 RUNNABLE = $(TEST_SCRIPTS) $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS)
@@ -327,7 +358,7 @@ test:
 	@sh tools/setup.sh test
 	+@$(SUBMAKE) test-run
 
-test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(JOBS_PROGRAM) $(if $(SANITIZE),,$(BENCHES)) \
+test-run: $(if $(HAVE_CMOCKA),$(TEST_PROGRAMS)) $(TEST_GPU_PROGRAMS) $(EXAMPLES) $(COMMAND) $(FUZZ_PROGRAMS) $(JOBS_PROGRAM) $(if $(SANITIZE),,$(BENCHES)) \
     $(SPLIT_LIBRARY) $(if $(SANITIZE),,$(BUILD)/libgpustage.so) $(if $(BUSY),$(BUILD)/busy)
 ifneq ($(HAVE_PYTHON),)
 	@GPST_BUILD=$(abspath $(BUILD)) GPST_SANITIZE='$(UNOPTIMISED)' CC='$(CC)' \
@@ -349,12 +380,12 @@ asan:
 	    SANITIZE='-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer $(QUIET)'
 
 # Kernels on one thread have no races.
-ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene
+ONE_THREAD := test_warp% test_mask test_mask_window test_quantise test_scene $(addprefix test_fuzz_,codec jpeg metadata warp)
 tsan:
 	+@TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
 	    $(SUBMAKE) test-run BUILD=$(BUILD)/tsan TEST_BUILDS=split TEST_SECONDS=960 \
 	    TEST_NAMES='$(filter-out $(ONE_THREAD),$(TEST_NAMES))' \
-	    TEST_SCRIPTS='$(filter-out tests/test_fuzz_%,$(TEST_SCRIPTS))' \
+	    TEST_SCRIPTS='$(filter-out $(ONE_THREAD:%=tests/%.sh),$(TEST_SCRIPTS))' \
 	    SANITIZE='-O1 -fsanitize=thread -fno-omit-frame-pointer $(QUIET)'
 
 # Leaks that are only possible are libgomp's. The tests that take longest go first.
@@ -420,6 +451,8 @@ demo-run: $(COMMAND) $(BUILD)/demo_scene
 	@echo 'rendering $(DEMO_FRAMES) frames of a 360-degree scene into $(BUILD)/demo/in'
 	@$(BUILD)/demo_scene $(BUILD)/demo/in $(DEMO_FRAMES)
 	@$(COMMAND) reproject $(BUILD)/demo/in -o $(BUILD)/demo --views $(DEMO_VIEWS)
+	@test -n '$(and $(TOOL_PNG),$(TOOL_TIFF),$(TOOL_WEBP))' || \
+	    echo 'for PNG, TIFF and WebP, too:  sh tools/setup.sh command && make build/gpustage'
 	@echo 'the views of each frame are $(BUILD)/demo/*_v00.* ... *_v0$(shell expr $(DEMO_VIEWS) - 1).*'
 
 # ---- install -----------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ import time
 import unittest
 import zlib
 
+import cases
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 COMMAND = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "gpustage")
 STAGES = ["read", "decode", "upload", "kernel", "download", "encode", "write"] # of files to files, in their order
@@ -282,4 +284,4 @@ def main():
     if not os.access(COMMAND, os.X_OK):
         print("the command is not built: no %s" % COMMAND)
         sys.exit(77)
-    unittest.main()
+    cases.main()

@@ -34,6 +34,9 @@
 /* Exit status of a test that cannot run here; print the reason first. */
 #define GPST_TEST_SKIP 77
 
+/* Of a case: tests/run.py tells the reason. */
+#define test_skip(reason) (print_message("%s\n", reason), skip())
+
 /* The seed of a randomised test: GPST_SEED from the environment, else the default; always printed. */
 static inline uint64_t test_seed(uint64_t default_seed) {
     const char* text = getenv("GPST_SEED");

@@ -8,6 +8,9 @@ import sys
 import tempfile
 import unittest
 
+sys.dont_write_bytecode = True # the tree stays as it was
+import cases  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PROGRAMS = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "bench")
 
@@ -113,4 +116,4 @@ if __name__ == "__main__":
     if os.environ.get("GPST_SANITIZE"):
         print("instrumented code is not measured")
         sys.exit(77)
-    unittest.main()
+    cases.main()

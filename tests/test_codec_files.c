@@ -98,7 +98,7 @@ static void test_every_kind(void** state) {
     (void)state;
     if (!codec_available(CODEC_PNG) || !codec_available(CODEC_TIFF) || !codec_available(CODEC_WEBP) ||
         system("python3 -c ''") != 0)
-        skip();
+        test_skip("no PNG, TIFF or WebP, or no python3");
     test_directory_make();
     snprintf(command, sizeof command, "python3 tests/make_pictures.py %s", test_directory);
     assert_int_equal(system(command), 0);

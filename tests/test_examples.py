@@ -35,7 +35,7 @@ def run(command, **more):
 
 
 def build(source, folder):
-    """The program, by the command in the example's own comment."""
+    """The program, by the command in the example's own comment, but not optimised: that takes a third of the time."""
     with open(source) as file:
         line = re.search(r"^ +(cc .*)$", file.read(), re.M)
     if not line:
@@ -44,7 +44,7 @@ def build(source, folder):
     program = os.path.join(folder, words[words.index("-o") + 1])
     words[words.index("-o") + 1] = program
     checks = SANITIZE or ["-Wall", "-Wextra", "-Wpedantic", "-Werror"] # sanitizers bring warnings of their own
-    returncode, _ = run(CC + words[1:] + checks, cwd=ROOT)
+    returncode, _ = run(CC + words[1:] + checks + ["-O0"], cwd=ROOT)
     return program if returncode == 0 else None
 
 

@@ -1,11 +1,7 @@
 #!/bin/sh
-# tests/test_fuzz_warp.sh -- the fuzz target of the warp over its corpus, without a fuzzer.
-# Environment: CC, GPST_SANITIZE (compiler flags), GPST_LIBRARY (what to link with; unset: gpustage.c).
+# tests/test_fuzz_warp.sh -- the fuzz target of the warp over its corpus; --seconds N: over what is made of it
+# at random, for so long.
+# Environment: GPST_BUILD (the build folder).
 set -eu
 cd "$(dirname "$0")/.."
-cc=${CC:-cc}
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
-$cc -std=c11 -O1 -g ${GPST_SANITIZE:-} tests/fuzz/fuzz_warp.c tests/fuzz/run_corpus.c ${GPST_LIBRARY:-gpustage.c} \
-    -o "$folder/fuzz" -pthread -lm
-"$folder/fuzz" tests/fuzz/corpus/warp/*
+exec "${GPST_BUILD:-build}/fuzz/warp" "$@" tests/fuzz/corpus/warp/*

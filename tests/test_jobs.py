@@ -8,6 +8,8 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True # the tree stays as it was
+import cases  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BENCH = os.path.join(ROOT, "bench", "jobs.py")
 PROGRAM = os.path.join(os.environ.get("GPST_BUILD", os.path.join(ROOT, "build")), "jobs", "run_job")
@@ -77,4 +79,4 @@ if __name__ == "__main__":
     if not os.path.exists(PROGRAM):
         print("no %s: make bench-jobs" % PROGRAM)
         sys.exit(77)
-    unittest.main()
+    cases.main()

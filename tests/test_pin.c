@@ -89,8 +89,7 @@ static void test_pinned_threads(void** state) {
     (void)state;
     gpsti_limits_query(&limits);
     if (limits.cores_affinity < 2) {
-        print_message("one core only: pinned or not is the same\n");
-        skip();
+        test_skip("one core only: pinned or not is the same");
     }
     for (int pinned = 0; pinned < 2; pinned++) {
         test_begin(&t);

@@ -602,9 +602,9 @@ static void test_calls_on_a_small_stack(void** state) {
     bool right = true;
     (void)state;
     if (TEST_INSTRUMENTED)
-        skip(); /* frames are others, and larger */
+        test_skip("instrumented: frames are others, and larger");
 #if defined(__GNUC__) && !defined(__OPTIMIZE__)
-    skip(); /* likewise: each vector has a place of its own */
+    test_skip("not optimised: each vector has a place of its own");
 #endif
     for (int level = 0; level < 3; level++) {
         size_t own = 0;

@@ -194,9 +194,10 @@ static void test_little_address_space(void** state) {
     bool right = true;
     (void)state;
     if (TEST_INSTRUMENTED)
-        skip(); /* its shadow would not fit */
+        test_skip("instrumented: its shadow would not fit");
 #if defined(__clang__)
-    skip(); /* the threads of LLVM's runtime take and give back 64 MiB at any time, by malloc: no trial helps */
+    /* By malloc: no trial helps. */
+    test_skip("the threads of LLVM's runtime take and give back 64 MiB at any time");
 #endif
     n_right = n_no_start = 0;
     for (size_t s = 0; s < sizeof stacks / sizeof stacks[0]; s++)

@@ -455,22 +455,15 @@ static tally run_family(const family* f, uint64_t seed) {
     return count;
 }
 
+/* The hashes are of the default seed. */
 static void loops_give_the_bits_of_the_reference(void** state) {
-    const uint64_t seed = test_seed(22);
+    const uint64_t seed = test_seed(1);
     (void)state;
     for (size_t i = 0; i < N_FAMILIES; i++) {
         const tally count = run_family(&families[i], seed);
-        printf("%s: %u cases at %d levels\n", families[i].name, count.n_cases,
-               (int)gpsti_simd_level_query() + 1);
+        printf("%s: %u cases at %d levels\n", families[i].name, count.n_cases, (int)gpsti_simd_level_query() + 1);
         assert_true(count.n_cases > families[i].n_choices / 4);
-    }
-}
-
-static void every_build_gives_the_same_hashes(void** state) {
-    (void)state;
-    for (size_t i = 0; i < N_FAMILIES; i++) {
-        const tally count = run_family(&families[i], 1);
-        if (count.hash != families[i].hash)
+        if (seed == 1 && count.hash != families[i].hash)
             fail_msg("%s: hash %016llx, expected %016llx", families[i].name, (unsigned long long)count.hash,
                      (unsigned long long)families[i].hash);
     }
@@ -493,7 +486,6 @@ static void the_callers_mode_changes_nothing(void** state) {
 int main(int argc, char** argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(loops_give_the_bits_of_the_reference),
-        cmocka_unit_test(every_build_gives_the_same_hashes),
         cmocka_unit_test(the_callers_mode_changes_nothing),
     };
     if (argc > 1 && strcmp(argv[1], "--hash") == 0) {

@@ -2,7 +2,8 @@
 # tools/setup.sh -- looks for what a target needs and, as root on Debian or Ubuntu, installs what is missing. Never
 # through sudo, and never an error: what stays missing is named, and the build goes on with what can be built.
 #
-#   sh tools/setup.sh demo     C compiler, libjpeg-turbo, libspng, libtiff, libwebp
+#   sh tools/setup.sh demo     C compiler, libjpeg-turbo
+#   sh tools/setup.sh command  the same, libspng, libtiff, libwebp: the command's other formats
 #   sh tools/setup.sh test     the same, cmocka, python3
 #   sh tools/setup.sh peers    the same, and what results are compared with
 #   sh tools/setup.sh ci       the same, and every compiler and checker of .ci/run
@@ -19,14 +20,27 @@ header() { # NAME PACKAGE
 file() { # PATTERN PACKAGE
     ls $1 >/dev/null 2>&1 || missing="$missing $2"
 }
+library() { # NAME PACKAGE; found when a program runs
+    for path in /usr/lib/*/$1 /usr/lib/$1 /usr/lib64/$1 /usr/local/lib/$1 /opt/homebrew/lib/$1; do
+        [ ! -e "$path" ] || return 0
+    done
+    missing="$missing $2"
+}
 
 program "${CC:-cc}" gcc
 header stdlib.h libc6-dev
-header turbojpeg.h libturbojpeg0-dev
-header spng.h libspng-dev
-header tiffio.h libtiff-dev
-header webp/encode.h libwebp-dev
+case $want in demo | command) # the command's JPEG
+    library 'libturbojpeg.*' libturbojpeg0
+    ;;
+esac
+case $want in command | test | peers | ci)
+    header spng.h libspng-dev
+    header tiffio.h libtiff-dev
+    header webp/encode.h libwebp-dev
+    ;;
+esac
 case $want in test | peers | ci)
+    header turbojpeg.h libturbojpeg0-dev
     header cmocka.h libcmocka-dev
     program python3 python3
     ;;
@@ -74,7 +88,7 @@ apt_install() {
 }
 if ! apt_install $missing; then
     for package in $missing; do # one that this system lacks must not keep the others away
-        apt_install "$package" || echo "could not be installed: $package"
+        apt_install "$package" || apt_install "${package%0}" || echo "could not be installed: $package" # Ubuntu: libturbojpeg
     done
 fi
 exit 0
