@@ -41,10 +41,12 @@ static void segments_that_count(void** state) {
     jpeg_xmp(&file, sphere);
     assert_string_equal(read_blob(&file).projection, "one");
 
-    jpeg_begin(&file); /* the first is no TIFF structure */
+    jpeg_begin(&file); /* the first is no TIFF structure: the next one counts */
     jpeg_segment(&file, 0xe1, "Exif\0", 6, "II+\0\10\0\0\0\0\0", 10);
+    assert_string_equal(read_blob(&file).note, "not read: EXIF");
     jpeg_exif(&file, orientation_of(3));
-    assert_int_equal(read_blob(&file).orientation, 0);
+    assert_int_equal(read_blob(&file).orientation, 3);
+    assert_string_equal(read_blob(&file).note, "");
 
     jpeg_begin(&file); /* in the picture's data */
     jpeg_segment(&file, 0xda, NULL, 0, "\1\1\0\0\77\0", 6);
@@ -257,9 +259,15 @@ static void damaged_texts_of_pngs(void** state) {
     png_begin(&file);
     png_text(&file, "tEXt", "Raw profile type exif", false, "\nexif\n 2\n4g4d", 13);
     assert_string_equal(read_blob(&file).note, "not read: EXIF");
+    png_chunk(&file, "eXIf", orientation_of(6)->data, orientation_of(6)->bytes); /* the next that can be read counts */
+    assert_int_equal(read_blob(&file).orientation, 6);
+    assert_string_equal(read_blob(&file).note, "");
     png_begin(&file); /* the block itself */
     png_chunk(&file, "eXIf", "no TIFF at all", 14);
     assert_string_equal(read_blob(&file).note, "not read: EXIF");
+    png_text(&file, "zTXt", "Raw profile type exif", true, digits.data, digits.bytes);
+    assert_int_equal(read_blob(&file).orientation, 6);
+    assert_string_equal(read_blob(&file).note, "");
 }
 
 static void chunks_of_webps(void** state) {

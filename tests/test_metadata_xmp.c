@@ -288,6 +288,31 @@ static void packets_beyond_the_limit(void** state) {
     assert_string_equal(read_blob(&file).note, "not read: XMP");
 }
 
+/* UTF-16 of either byte order, with and without its mark, is said. */
+static void packets_of_wide_letters(void** state) {
+    const char* const text = "<d " NAMESPACE "GPano:PoseHeadingDegrees='5'/>";
+    char wide[512];
+    (void)state;
+    for (int way = 0; way < 4; way++) {
+        const bool has_mark = way >= 2, big = way % 2 == 1;
+        size_t n = 0;
+        if (has_mark) {
+            memcpy(wide, big ? "\xfe\xff" : "\xff\xfe", 2);
+            n = 2;
+        }
+        for (const char* at = text; *at; at++) {
+            assert_true(n + 2 <= sizeof wide);
+            wide[n++] = (char)(big ? 0 : *at);
+            wide[n++] = (char)(big ? *at : 0);
+        }
+        tiff_begin(&file, big);
+        (void)tiff_directory(&file, 1);
+        tiff_bytes(&file, XMP, BYTE, wide, n);
+        assert_false(read_blob(&file).has_sphere);
+        assert_string_equal(read_blob(&file).note, "not read: XMP");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_that_are_read),
@@ -298,6 +323,7 @@ int main(void) {
         cmocka_unit_test(orientations_of_xmp),
         cmocka_unit_test(long_packets),
         cmocka_unit_test(packets_beyond_the_limit),
+        cmocka_unit_test(packets_of_wide_letters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

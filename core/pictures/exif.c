@@ -216,7 +216,7 @@ GPSTI_PRIVATE bool gpsti_exif_begins(const char* text, const char* form) {
 
 /* "+02:00" of that, "+0200", "+02" or "Z". */
 GPSTI_PRIVATE gpsti_said gpsti_exif_zone(const char* text, char out[7]) {
-    if (!strpbrk(text, "0123456789Zz"))
+    if (!text[strspn(text, " :+-")])
         return GPSTI_SAID_NOTHING;
     const bool has_colon = gpsti_exif_begins(text + 1, "00:00");
     const bool has_minutes = has_colon || gpsti_exif_begins(text + 1, "0000");
@@ -246,7 +246,8 @@ GPSTI_PRIVATE const char* gpsti_exif_digits(const char* text, char* out, size_t 
 
 /* "YYYY:MM:DD" of a text that begins with a date. A camera that does not know the day leaves it blank, or all zeros. */
 GPSTI_PRIVATE gpsti_said gpsti_exif_day(const char* text, char out[11]) {
-    if (strcspn(text, "123456789") >= 10 || !text[strcspn(text, "123456789")])
+    const size_t blank = strspn(text, " 0:-/.");
+    if (blank >= 10 || !text[blank])
         return GPSTI_SAID_NOTHING;
     if (!gpsti_exif_begins(text, "0000-00-00"))
         return GPSTI_SAID_WRONG;

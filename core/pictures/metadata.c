@@ -248,41 +248,50 @@ GPSTI_INTERN void gpsti_metadata_miss(gpst_metadata* out, const char* what) {
 typedef struct gpsti_metadata_reader {
     gpst_metadata* out;
     gpsti_xmp_found xmp;
-    size_t xmp_bytes;
+    size_t exif_bytes, xmp_bytes;
     bool has_exif, missed_exif, missed_xmp;
 } gpsti_metadata_reader;
 
 GPSTI_PRIVATE void gpsti_metadata_read_exif(gpsti_metadata_reader* self, gpsti_segment block) {
     const gpsti_segment bare = gpsti_segment_behind(block, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES);
     const gpsti_segment exif = bare.bytes > 0 ? bare : block;
-    self->has_exif = true;
-    self->missed_exif = !gpsti_tiff_is(exif.data, exif.bytes);
-    if (!self->missed_exif)
+    self->has_exif = gpsti_tiff_is(exif.data, exif.bytes);
+    self->missed_exif = !self->has_exif;
+    if (self->has_exif)
         gpsti_exif_read(exif, self->out);
+}
+
+/* UTF-16 and UTF-32 are not read: of their first two bytes one is zero, or both are a byte order mark. */
+GPSTI_PRIVATE bool gpsti_metadata_is_wide(gpsti_segment text) {
+    return text.bytes >= 2 && (text.data[0] == 0 || text.data[1] == 0 || memcmp(text.data, "\xfe\xff", 2) == 0 ||
+                               memcmp(text.data, "\xff\xfe", 2) == 0);
 }
 
 GPSTI_PRIVATE void gpsti_metadata_read_xmp(gpsti_metadata_reader* self, gpsti_segment block) {
     const gpsti_segment bare = gpsti_segment_behind(block, GPSTI_METADATA_XMP, GPSTI_METADATA_XMP_BYTES);
-    gpsti_xmp_read(bare.bytes > 0 ? bare : block, &self->xmp);
-    self->xmp_bytes += block.bytes;
+    const gpsti_segment xmp = bare.bytes > 0 ? bare : block;
+    if (gpsti_metadata_is_wide(xmp))
+        self->missed_xmp = true;
+    else
+        gpsti_xmp_read(xmp, &self->xmp);
 }
 
-/* The first EXIF, and all of XMP. A file itself is its EXIF, however large. */
+/* The first EXIF that can be read, and all of XMP. A file itself is its EXIF, however large. */
 GPSTI_PRIVATE void gpsti_metadata_read_part(gpsti_metadata_reader* self, const gpsti_metadata_part* part) {
     const bool is_exif = part->kind == GPSTI_PART_EXIF;
-    const size_t most = is_exif && !part->packing ? SIZE_MAX
-                        : is_exif                 ? GPSTI_METADATA_MOST_XMP
-                                                  : GPSTI_METADATA_MOST_XMP - self->xmp_bytes;
+    size_t* const used = is_exif ? &self->exif_bytes : &self->xmp_bytes;
+    const size_t most = is_exif && !part->packing ? SIZE_MAX : GPSTI_METADATA_MOST_XMP - *used;
     gpsti_unpacked unpacked;
     if (is_exif && self->has_exif)
         return;
     gpsti_unpack(part->segment, part->packing, most, &unpacked);
     const gpsti_segment block = unpacked.segment;
-    if (block.bytes == 0 && is_exif) {
-        self->has_exif = self->missed_exif = true;
-    } else if (block.bytes == 0) {
-        self->missed_xmp = true;
-        self->xmp_bytes += unpacked.memory_bytes < most ? unpacked.memory_bytes : most; /* that took its time, too */
+    if (!is_exif || part->packing) { /* what cannot be read took its time, too */
+        const size_t bytes = block.bytes > 0 ? block.bytes : unpacked.memory_bytes;
+        *used += bytes < most ? bytes : most;
+    }
+    if (block.bytes == 0) {
+        *(is_exif ? &self->missed_exif : &self->missed_xmp) = true;
     } else if (is_exif || (part->kind == GPSTI_PART_EITHER &&
                            gpsti_segment_begins(block, GPSTI_METADATA_EXIF, GPSTI_METADATA_EXIF_BYTES))) {
         if (!self->has_exif)

@@ -82,6 +82,24 @@ GPSTI_PRIVATE bool gpsti_step_is_chained(const gpst_pipeline* pipeline, const gp
              pipeline->plan.stages[step[-1].first_stage].codec == GPST_CODEC_EXACT));
 }
 
+/* Items that one stage wants to be told at once; 0: it says nothing. What has no batches is told each item alone,
+   whatever batch_most says. */
+GPSTI_PRIVATE uint32_t gpsti_stage_batch_most(const gpst_pipeline* pipeline, const gpst_stage_desc* stage) {
+    return !gpsti_stage_has_batches(stage)               ? 0
+           : stage->batch_most == 0 && stage->batch_func ? gpsti_batch_preset_of(pipeline->plan.desc.preset).batch_most
+                                                         : stage->batch_most;
+}
+
+/* Two stages in one submission: a batch function is told no more than its own batch_most; and what it fails for is done
+   again, by every stage of the submission, which one that keeps something of its camera must not. */
+GPSTI_PRIVATE bool gpsti_stages_agree(const gpst_pipeline* pipeline, const gpst_stage_desc* a,
+                                      const gpst_stage_desc* b) {
+    const uint32_t a_most = gpsti_stage_batch_most(pipeline, a), b_most = gpsti_stage_batch_most(pipeline, b);
+    const bool a_keeps = a->stateful || gpsti_stage_has_state(a), b_keeps = b->stateful || gpsti_stage_has_state(b);
+    return !(a->batch_func && b_most > a_most) && !(b->batch_func && a_most > b_most) && !(a->batch_func && b_keeps) &&
+           !(b->batch_func && a_keeps);
+}
+
 /* May stage s be submitted with those from first on? Not where items may wait in front of it, but for LATEST_ONLY: the
    newest waits in front of them all, since what the device makes of it meanwhile would stand behind this stage there.
    And a list that the host reads must have been written before. */
@@ -94,7 +112,8 @@ GPSTI_PRIVATE bool gpsti_stage_goes_along(const gpst_pipeline* pipeline, uint32_
         return false;
     for (uint32_t before = first; before < s; before++) {
         written |= pipeline->plan.stages[before].desc.writes;
-        if (latest && gpsti_stage_has_bound(&pipeline->plan.stages[before].desc))
+        if ((latest && gpsti_stage_has_bound(&pipeline->plan.stages[before].desc)) ||
+            !gpsti_stages_agree(pipeline, &pipeline->plan.stages[before].desc, &pipeline->plan.stages[s].desc))
             return false;
     }
     return (gpsti_stage_host_list(&pipeline->plan.stages[s].desc) & written) == 0;
@@ -108,14 +127,10 @@ GPSTI_PRIVATE bool gpsti_step_is_stateful(const gpst_pipeline* pipeline, const g
     return false;
 }
 
-/* The largest that one of its stages wants. What has no batches is told each item alone, whatever batch_most says. */
+/* The largest that one of its stages wants. */
 GPSTI_PRIVATE void gpsti_step_find_batch(const gpst_pipeline* pipeline, gpsti_step* step) {
     for (uint32_t s = step->first_stage; s < step->first_stage + step->n_stages; s++) {
-        const gpst_stage_desc* const stage = &pipeline->plan.stages[s].desc;
-        const uint32_t most = !gpsti_stage_has_batches(stage) ? 0
-                              : stage->batch_most == 0 && stage->batch_func
-                                  ? gpsti_batch_preset_of(pipeline->plan.desc.preset).batch_most
-                                  : stage->batch_most;
+        const uint32_t most = gpsti_stage_batch_most(pipeline, &pipeline->plan.stages[s].desc);
         step->batch_most = most > step->batch_most ? most : step->batch_most;
     }
 }

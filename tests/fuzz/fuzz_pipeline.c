@@ -268,6 +268,7 @@ static bool take(result_taker* self, int64_t timeout_ns) {
     REQUIRE((result == GPST_OK) == (got != NULL));
     if (got) {
         hear_result(owner, got);
+        atomic_fetch_add(&owner->n_taken, 1);
         self->held[self->n++] = got;
     }
     while (self->n > owner->n_held || (!got && self->n > 0)) {
@@ -297,8 +298,9 @@ static bool hand_in(plan* self, draw* from) {
     gpst_input input = GPST_ZERO;
     uint64_t index = 0;
     fill_input(item, &input);
-    const gpst_result result =
-        gpst_pipeline_submit(self->pipeline, &input, times[pick(from, self->submits_forever ? 4 : 3)], &index);
+    /* Who takes results waits for them only once it is known to take them. */
+    const bool may_wait = self->submits_forever && (self->way != ONE_THREAD || atomic_load(&self->n_taken) > 0);
+    const gpst_result result = gpst_pipeline_submit(self->pipeline, &input, times[pick(from, may_wait ? 4 : 3)], &index);
     if (result == GPST_ERROR_WOULD_BLOCK || result == GPST_ERROR_TIMEOUT) {
         REQUIRE(self->desc.full_policy == GPST_FULL_BLOCK);
         (void)nanosleep(&moment, NULL);

@@ -3,10 +3,7 @@
 
    Known to go wrong, and left out without --known:
      memory    so little host memory that items leave each other none; with priorities and ordered stages: hangs
-     deadline  deadlines where device memory is short: hangs
-     forever   submit(GPST_FOREVER) on the thread that takes results: hangs
-     again     a batch that fails behind a mean of masks (TIME), in one submission: the mean takes its items twice
-     batch     DEVICE stages behind one another with different batch_most: a function gets more than its own */
+     deadline  deadlines where device memory is short: hangs */
 #ifndef GPST_FUZZ_PIPELINE_PLAN_H
 #define GPST_FUZZ_PIPELINE_PLAN_H
 
@@ -120,7 +117,6 @@ struct plan {
     struct fuzz_world* world;
     draw from; /* for the thread that runs it */
     uint32_t n_stages, n_sets, n_items, n_cameras;
-    uint32_t batch_on_device; /* of all device stages: one of a batch that has fewer gets too many (known) */
     stage_plan stages[MOST_STAGES];
     set_plan sets[MOST_SETS];
     gpst_pipeline_desc desc;      /* without stages */
@@ -144,7 +140,7 @@ struct plan {
     uint8_t scratch[MOST_BYTES];
     uint32_t next, n_submitted;         /* the next input; submit returned OK */
     uint32_t next_number[MOST_CAMERAS]; /* of results in order: the next one's at least */
-    atomic_uint n_heard, n_in_sink, n_in_source;
+    atomic_uint n_heard, n_taken, n_in_sink, n_in_source;
     atomic_bool is_over;
 };
 
@@ -418,10 +414,8 @@ static void draw_stages(plan* self, draw* from, bool is_calm) {
 static void draw_service(stage_plan* stage, draw* from, bool is_calm) {
     const bool has_func = stage->kind == MAKE || stage->kind == KERNEL;
     if (stage->kind != EACH && stage->kind != LIST && stage->kind != COUNT && one_in(from, 3))
-        stage->batch_most =
-            2 + (draws_known("batch") || stage->kind == MAKE ? pick(from, 7) : stage->owner->batch_on_device);
-    const bool may_fail = stage->kind == MAKE || !stage->owner->has_time || draws_known("again");
-    if (stage->batch_most > 0 && has_func && one_in(from, 3) && may_fail)
+        stage->batch_most = 2 + pick(from, 7);
+    if (stage->batch_most > 0 && has_func && one_in(from, 3))
         stage->batch_fails = 2 + pick(from, 4);
     if (stage->kind == MAKE && one_in(from, 3))
         stage->concurrency = 1 + pick(from, 2);
@@ -514,7 +508,6 @@ static void draw_plan(plan* self, fuzz_world* world, draw* from, bool has_jpeg) 
         self->input = COPIED;
     self->way = (feeding)pick(from, N_WAYS);
     draw_stages(self, from, is_calm);
-    self->batch_on_device = pick(from, 7);
     for (uint32_t s = 0; s < self->n_stages; s++)
         draw_service(&self->stages[s], from, is_calm);
     draw_files(self, from, has_jpeg);
@@ -526,9 +519,11 @@ static void draw_plan(plan* self, fuzz_world* world, draw* from, bool has_jpeg) 
     self->fail_early_every = !is_calm && one_in(from, 5) ? 2 + pick(from, 6) : 0;
     self->would_block_every = one_in(from, 4) ? 2 + pick(from, 6) : 0;
     self->with_priorities = (!world->is_host_short || draws_known("memory")) && one_in(from, 3);
-    self->submits_forever = (self->way != ONE_THREAD || draws_known("forever")) && one_in(from, 2);
+    self->submits_forever = one_in(from, 2);
     if (self->way == TWO_THREADS && self->ending == DESTROYED)
         self->submits_forever = false; /* nobody takes any more */
+    if (self->way == ONE_THREAD && self->n_held > 0)
+        self->submits_forever = false; /* nobody gives any back meanwhile */
     draw_items(self, from);
     self->from = fork_draw(from);
 }
