@@ -610,6 +610,15 @@ class Stale(LayoutCase):
         self.assertEqual([name for name in self.below() if name.endswith("v01.ppm")],
                          ["pano00_v01.ppm", "pano01_v01.ppm", "pano02_v01.ppm"])
 
+    @unittest.skipIf(os.name == "nt", "links need rights there")
+    def test_a_link_to_what_a_run_made_stays(self):
+        folder = self.panoramas(1)
+        self.run_in(folder, "--views", "2")
+        os.rename(self.path("out", "pano00_v01.ppm"), self.path("archive.ppm"))
+        os.symlink(self.path("archive.ppm"), self.path("out", "pano00_v01.ppm"))
+        self.assertNotIn("other settings", self.run_in(folder, "--views", "1", "--clean").err)
+        self.assertTrue(os.path.islink(self.path("out", "pano00_v01.ppm")))
+
     def test_a_file_of_all_tensors_stays(self):
         """It takes its name in a directory that has a list, and the list must not know it as its own."""
         folder = self.panoramas(1)

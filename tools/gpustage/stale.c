@@ -125,11 +125,11 @@ static bool stale_add_current(const manifest* list, const outputs* names, const 
     return added;
 }
 
-/* Is it the very file that the run made? What has no time could be any. */
+/* Is it the very file that the run made? What has no time could be any, and a link to it is somebody's own. */
 static bool stale_is_there(const char* path, const char* stale) {
     file_info info;
     text now = GPST_ZERO;
-    if (files_query(path, &info) || !info.is_regular || info.mtime_ns < 0)
+    if (files_is_link(path) || files_query(path, &info) || !info.is_regular || info.mtime_ns < 0)
         return false;
     text_format(&now, "%llu %lld %s", (unsigned long long)info.bytes, (long long)info.mtime_ns, stale_name(stale));
     const bool same = now.data && !strcmp(now.data, stale);
