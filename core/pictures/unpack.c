@@ -122,12 +122,12 @@ GPSTI_PRIVATE bool gpsti_inflate_copy(gpsti_inflate* self, uint32_t symbol) {
         return false;
     const uint32_t more = symbol < 265 || symbol == 285 ? 0 : (symbol - 261) / 4;
     const size_t length = lengths[symbol - 257] + (size_t)gpsti_inflate_bits(self, more);
-    const uint32_t far = gpsti_inflate_symbol(self, &self->distances);
-    if (far > 29)
+    const uint32_t away = gpsti_inflate_symbol(self, &self->distances);
+    if (away > 29)
         return false;
-    const uint32_t far_more = far < 4 ? 0 : far / 2 - 1;
-    const size_t base = far < 4 ? far : (size_t)(2 + far % 2) << far_more;
-    const size_t distance = 1 + base + gpsti_inflate_bits(self, far_more);
+    const uint32_t away_more = away < 4 ? 0 : away / 2 - 1;
+    const size_t base = away < 4 ? away : (size_t)(2 + away % 2) << away_more;
+    const size_t distance = 1 + base + gpsti_inflate_bits(self, away_more);
     if (self->failed || distance > self->bytes || length > self->room - self->bytes)
         return false;
     uint8_t* const to = self->out + self->bytes;
