@@ -168,7 +168,7 @@ GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32
 
    Parameters   task  (in)  the callback's, of a HOST stage or of DECODE's func; not per_picture
    Shapes       none
-   Returns      as gpst_metadata_read fills it; all-zero without a file; never NULL
+   Returns      as gpst_metadata_read fills it; all-zero without a file or a task; never NULL
    Ownership    the item's
    Threads      within a callback of this task only
    Blocking     as gpst_metadata_read

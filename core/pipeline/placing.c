@@ -62,6 +62,9 @@ GPSTI_INTERN const gpst_metadata* gpsti_item_metadata(gpsti_item* item) {
 }
 
 GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task) {
+    static const gpst_metadata none = GPST_ZERO;
+    if (GPST_FAILED(gpsti_task_check(task, "gpst_task_metadata", task, "task")))
+        return &none;
     return gpsti_item_metadata(gpsti_placing_slot(task));
 }
 

@@ -329,13 +329,25 @@ static void* hand_in_all(void* argument) {
 
 /* ---- a pipeline from begin to end -------------------------------------------------------------------------------- */
 
+/* What a run returned, by what became of its items: where all failed, the result of one of them. */
+static bool is_outcome(const plan* self, gpst_result result) {
+    gpst_stats stats;
+    gpst_pipeline_query_stats(self->pipeline, &stats);
+    if (result == GPST_ERROR_CANCELLED || stats.items_cancelled > 0)
+        return result == GPST_ERROR_CANCELLED && self->ending != ALL;
+    if (stats.items_failed == 0 || stats.items_ok + stats.items_skipped > 0)
+        return result == (stats.items_failed > 0 ? GPST_PARTIAL : GPST_OK);
+    bool is_of_an_item = !self->desc.sink;
+    for (uint32_t n = 0; n < self->n_items; n++)
+        is_of_an_item |= self->items[n].n_heard && self->items[n].heard == result;
+    return GPST_FAILED(result) && is_of_an_item;
+}
+
 static void run_pulled(plan* self) {
     if (self->ending == DESTROYED && self->end_after < 5)
         return; /* it never runs */
     const gpst_result result = gpst_pipeline_run(self->pipeline);
-    REQUIRE_OF(result == GPST_OK || result == GPST_PARTIAL || result == GPST_ERROR_CANCELLED, "%s: %s",
-               gpst_result_name(result), gpst_last_reason());
-    REQUIRE(result != GPST_ERROR_CANCELLED || self->ending != ALL);
+    REQUIRE_OF(is_outcome(self, result), "%s: %s", gpst_result_name(result), gpst_last_reason());
 }
 
 static void run_pushed(plan* self) {
