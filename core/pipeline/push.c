@@ -35,13 +35,15 @@ GPSTI_PRIVATE bool gpsti_push_waits_for_itself(const gpst_pipeline* pipeline) {
            (gpsti_push_has_untaken(pipeline) || pipeline->results.n_handed_out == 0);
 }
 
-/* No slot was free in time; or results, taken or not, have what is missing. Locked. */
-GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int64_t timeout_ns) {
+/* No slot was free in time, or this thread would wait for itself; or results, taken or not, have what is missing.
+   Locked. */
+GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int64_t timeout_ns, bool by_itself) {
     const uint32_t held = pipeline->results.n_handed_out, untaken = pipeline->results.n_untaken;
-    const gpst_result late = timeout_ns <= 0 ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT;
+    const gpst_result late = timeout_ns <= 0 || by_itself ? GPST_ERROR_WOULD_BLOCK : GPST_ERROR_TIMEOUT;
     if (gpsti_push_has_untaken(pipeline))
-        return gpsti_fail(late, "gpst_pipeline_submit: timeout_ns=%lld: n_slots=%u: %u results wait to be taken",
-                          (long long)timeout_ns, pipeline->items.n_slots, untaken);
+        return gpsti_fail(late, "gpst_pipeline_submit: timeout_ns=%lld: n_slots=%u: %u results wait to be taken%s",
+                          (long long)timeout_ns, pipeline->items.n_slots, untaken,
+                          by_itself ? ", by this thread as before" : "");
     if (held + untaken == 0 || gpsti_flight_n_under_way(pipeline) >= pipeline->items.n_slots)
         return gpsti_push_too_late("gpst_pipeline_submit", timeout_ns);
     return gpsti_fail(late,
@@ -72,9 +74,9 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpst_pipeline* pipeline, const gp
         /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
         const bool only_load = !full && !gpsti_call_inside(pipeline);
         if (full && gpsti_push_waits_for_itself(pipeline))
-            return gpsti_push_no_room(pipeline, 0);
+            return gpsti_push_no_room(pipeline, timeout_ns, true);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
-            return gpsti_push_no_room(pipeline, timeout_ns);
+            return gpsti_push_no_room(pipeline, timeout_ns, false);
         gpsti_flow_wait(pipeline, only_load ? GPST_FOREVER : deadline_ns);
     }
 }
