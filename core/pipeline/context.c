@@ -139,6 +139,7 @@ GPSTI_PRIVATE gpst_result gpsti_context_check_empty(gpst_context* context) {
         gpsti_a64_load(&context->public_device.n_objects) + gpsti_a64_load(&context->cpu_device.n_objects);
     if (n_objects == 0 && n_others == 0)
         return GPST_OK;
+    gpsti_memory_log_leaks(context->memory);
     (void)gpsti_fail(GPST_ERROR_STATE,
                      "gpst_context_destroy: %u pipelines, pools, rings, readers and prefetchers, and %llu memories, "
                      "streams and events are there: destroy them first",
