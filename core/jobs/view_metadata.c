@@ -10,7 +10,7 @@ GPST_API gpst_result gpst_view_exif(const gpst_warp* warp, uint32_t view, const 
     gpst_metadata read;
     gpst_exif_desc desc = GPST_ZERO;
     gpst_image shape;
-    double camera[4];
+    double camera[4] = {0, 0, 0, 0};
     GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "gpst_view_exif: item=NULL: required");
     desc.from = item->metadata;
     if (!desc.from) {
