@@ -361,6 +361,7 @@ static void test_same_bits(void** state) {
 static void test_faults(void** state) {
     (void)state;
     static const char* const faults[] = {"copy", "launch", "event", "stream", "notify", "alloc"};
+    uint32_t n_fired = 0;
     for (size_t f = 0; f < sizeof faults / sizeof faults[0]; f++) {
         kit_count_faults();
         for (unsigned nth = 1; nth < 14; nth += 1 + nth / 4) {
@@ -380,8 +381,11 @@ static void test_faults(void** state) {
                 kit_close(self);
             }
         }
-        assert_true(kit_counted_faults() >= 2); /* the first call at least, with either backend */
+        const uint32_t n = kit_counted_faults();
+        assert_true(n >= (DEVICE_IS_MODELLED ? 2 : 0)); /* the first call at least, with either backend */
+        n_fired += n;
     }
+    assert_true(n_fired >= 8); /* a GPU that reads host memory may copy nothing */
 }
 
 /* What is wrong with an item fails it, with its own sentence, and its companions are good. */

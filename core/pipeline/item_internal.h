@@ -158,7 +158,7 @@ struct gpsti_item {
     gpsti_item* next; /* free list, results list */
 };
 
-/* ---- slot.c -------------------------------------------------------------------------- */
+/* ---- item.c -------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_items_create(gpst_pipeline* pipeline);           /* room for slots_capacity */
 GPSTI_INTERN gpst_result gpsti_items_make(gpst_pipeline* pipeline, uint32_t n); /* until there are n of them; locked */
