@@ -885,7 +885,7 @@ static void test_an_empty_set_is_never_lost(void** state) {
         self->pipeline = NULL;
         kit_close(self);
     }
-    assert_true(kit_counted_faults() >= 8); /* a device that has nothing to copy makes fewer calls */
+    assert_true(kit_counted_faults() >= 3); /* lose_at=1 at least: a device that has nothing to copy makes few calls */
 }
 
 /* ---- what a stage may and may not say -------------------------------------------------------------------------------- */

@@ -97,11 +97,14 @@ int main(int argc, char** argv) {
         printf("%s\n", gpst_last_reason());
         return 77;
     }
+    gpst_device* const device = gpst_context_device(context);
+    if (!device) /* compilers see that a missing context has none */
+        return 1;
     printf("%s\n", gpst_build_info());
     keep_all();
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        bench_memory(json, gpst_context_device(context), sizes[s]);
-    bench_handles(json, gpst_context_device(context));
+        bench_memory(json, device, sizes[s]);
+    bench_handles(json, device);
     if (json)
         fclose(json);
     gpst_context_destroy(context);
