@@ -288,6 +288,19 @@ static void packets_beyond_the_limit(void** state) {
     assert_string_equal(read_blob(&file).note, "not read: XMP");
 }
 
+/* Said, and not taken for a file without one: with a byte order mark and without, either byte first. */
+static void packets_in_utf16(void** state) {
+    static const char packet[] = "\xff\xfe<\0a\0/\0>\0<\0/\0a\0>";
+    (void)state;
+    for (size_t from = 0; from < 4; from++) {
+        if (from == 1)
+            continue; /* half a mark */
+        png_begin(&file);
+        png_text(&file, "tEXt", "XML:com.adobe.xmp", false, packet + from, sizeof packet - 1 - from);
+        assert_string_equal(read_blob(&file).note, "not read: XMP");
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forms_that_are_read),
@@ -298,6 +311,7 @@ int main(void) {
         cmocka_unit_test(orientations_of_xmp),
         cmocka_unit_test(long_packets),
         cmocka_unit_test(packets_beyond_the_limit),
+        cmocka_unit_test(packets_in_utf16),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,8 +263,12 @@ GPSTI_PRIVATE void gpsti_metadata_read_exif(gpsti_metadata_reader* self, gpsti_s
 
 GPSTI_PRIVATE void gpsti_metadata_read_xmp(gpsti_metadata_reader* self, gpsti_segment block) {
     const gpsti_segment bare = gpsti_segment_behind(block, GPSTI_METADATA_XMP, GPSTI_METADATA_XMP_BYTES);
-    gpsti_xmp_read(bare.bytes > 0 ? bare : block, &self->xmp);
+    const gpsti_segment packet = bare.bytes > 0 ? bare : block;
     self->xmp_bytes += block.bytes;
+    if (memchr(packet.data, 0, packet.bytes < 4 ? packet.bytes : 4)) /* UTF-16 or UTF-32: '<' has a zero beside it */
+        self->missed_xmp = true;
+    else
+        gpsti_xmp_read(packet, &self->xmp);
 }
 
 /* The first EXIF, and all of XMP. A file itself is its EXIF, however large. */
