@@ -372,6 +372,8 @@ class Reproject(Case):
                 self.check(outcome, 1 if "--raw" in flags else 0,
                            "note: %s: %d pictures; 4 FIFOs, sockets or devices are left out: a.ppm, b.ppm, c.ppm, ...\n"
                            % (folder, n))
+            self.check(gpustage("reproject", self.path("in", "d"), "-o", self.path("out")), 1,
+                       "No such device or address (6)")
         self.assertEqual(self.outputs(), ["e_v00.ppm", "pano00_v00.ppm", "pano01_v00.ppm"])
 
     def test_raw_gray_and_npy_inputs(self):

@@ -860,11 +860,13 @@ static gpst_result unset_sink(void* user_data, const gpst_item* item) {
 
 static void test_an_empty_set_is_never_lost(void** state) {
     (void)state;
+    bool on_gpu = false;
     kit_count_faults();
     for (int k = 1; k < 30; k++) {
         char backend[32];
         snprintf(backend, sizeof backend, "sim:lose_at=%d", 1 + k % 8);
         kit* const self = kit_open(backend, 2);
+        on_gpu = kit_is_on_gpu(self);
         gpst_stage_desc stages[2];
         gpst_pipeline_desc desc = GPST_ZERO;
         gpst_stage_host(&stages[0], 0, GPST_SET(1), make_every_second, NULL);
@@ -885,7 +887,8 @@ static void test_an_empty_set_is_never_lost(void** state) {
         self->pipeline = NULL;
         kit_close(self);
     }
-    assert_true(kit_counted_faults() >= 3); /* lose_at=1 at least: a device that has nothing to copy makes few calls */
+    const uint32_t n_fired = kit_counted_faults();
+    assert_true(on_gpu || n_fired >= 8); /* a device that has nothing to copy makes few calls, or none */
 }
 
 /* ---- what a stage may and may not say -------------------------------------------------------------------------------- */

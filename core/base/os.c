@@ -47,6 +47,7 @@ GPSTI_PRIVATE const gpsti_os_error gpsti_os_errors[] = {
 #else
 GPSTI_PRIVATE const gpsti_os_error gpsti_os_errors[] = {
     {ENOENT, GPST_ERROR_NOT_FOUND, "No such file or directory"},
+    {ENXIO, GPST_ERROR_IO, "No such device or address"}, /* a socket that is opened */
     {ENOTDIR, GPST_ERROR_NOT_FOUND, "Not a directory"},
     {EACCES, GPST_ERROR_ACCESS, "Permission denied"},
     {EPERM, GPST_ERROR_ACCESS, "Operation not permitted"},

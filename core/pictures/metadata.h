@@ -72,8 +72,9 @@ typedef struct gpst_metadata {
                 IFD0's. GPano and tiff:Orientation: as attributes or elements of the XMP of JPEG's APP1 (not extended),
                 PNG's texts "XML:com.adobe.xmp" and "Raw profile type xmp", WebP and TIFF, in UTF-8; the first of each
                 property counts, of all packets together. Of a file 4 MiB of XMP are read, packets beyond them are
-                noted; the time is linear. Numbers may have blanks around them and an exponent. Rationals of GPS may be
-                signed (a sign says south, west, below), fewer than three, and 0/0 behind the first
+                noted, as those in UTF-16 are; the time is linear. Numbers may have blanks around them and an exponent.
+                Rationals of GPS may be signed (a sign says south, west, below), fewer than three, and 0/0 behind the
+                first
    Source       core/pictures/metadata.c          Tests  tests/test_metadata.c          Since 0.1
 */
 GPST_API gpst_result gpst_metadata_read(const void* data, size_t bytes, gpst_metadata* out);
