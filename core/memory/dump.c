@@ -183,16 +183,22 @@ GPSTI_INTERN void gpsti_pool_log_leak(const gpst_pool* pool) {
     gpsti_dump_log(&pool->context->host, GPST_LOG_ERROR, text);
 }
 
+/* Others may still work, where a context's end is refused. The logger is called without the mutex. */
 GPSTI_INTERN void gpsti_memory_log_leaks(gpsti_memory* memory) {
-    for (uint32_t tag = 0; tag < memory->n_tags; tag++) {
-        uint32_t n = 0;
-        for (uint32_t i = 0; i < memory->n_blocks; i++)
-            n += memory->blocks[i].state == GPSTI_MEMORY_LENT && memory->blocks[i].tag == tag;
-        if (n > 0)
+    gpst_tag_info tags[GPSTI_MEMORY_TAGS];
+    uint32_t n[GPSTI_MEMORY_TAGS];
+    memset(n, 0, sizeof n);
+    gpsti_mutex_lock(&memory->mutex);
+    const uint32_t n_tags = memory->n_tags;
+    memcpy(tags, memory->tags, sizeof tags);
+    for (uint32_t i = 0; i < memory->n_blocks; i++)
+        n[memory->blocks[i].tag] += memory->blocks[i].state == GPSTI_MEMORY_LENT;
+    gpsti_mutex_unlock(&memory->mutex);
+    for (uint32_t tag = 0; tag < n_tags; tag++)
+        if (n[tag] > 0)
             GPSTI_LOG(&memory->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
                       "gpst_context_destroy: %u buffers of the tag \"%s\" never came back: %llu bytes of the host, "
                       "%llu of the device",
-                      n, memory->tags[tag].tag, (unsigned long long)memory->tags[tag].host_bytes,
-                      (unsigned long long)memory->tags[tag].device_bytes);
-    }
+                      n[tag], tags[tag].tag, (unsigned long long)tags[tag].host_bytes,
+                      (unsigned long long)tags[tag].device_bytes);
 }
