@@ -11,7 +11,7 @@
 
 #if !defined(GPST_TEST_AMALGAM)
 #include "../backends/params_internal.h"
-#include "../core/pipeline/pipeline_internal.h"
+#include "../core/pipeline/engine_internal.h"
 #endif
 
 #include <dirent.h>

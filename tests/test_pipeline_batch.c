@@ -222,84 +222,106 @@ static void test_launches_are_shared(void** state) {
     }
 }
 
+/* A pipeline without a context: two steps, and items that come to the first. */
+typedef struct queued {
+    gpst_context context; /* of nothing */
+    gpst_pipeline pipeline;
+    gpsti_flow flow;
+    gpsti_item items[8];
+    gpsti_item* rooms[8][8];
+    gpsti_camera cameras[2];
+    gpsti_step* step;
+} queued;
+
+static void open_queue(queued* self, const gpsti_step_kind* kind) {
+    memset(self, 0, sizeof *self);
+    self->pipeline.context = &self->context;
+    self->pipeline.flow = &self->flow;
+    self->pipeline.items.cameras = self->cameras;
+    self->pipeline.plan.n_steps = 2;
+    self->pipeline.plan.steps[1].index = 1;
+    self->step = &self->pipeline.plan.steps[0];
+    self->step->kind = kind;
+    self->step->batch = 1;
+    for (uint32_t n = 0; n < 8; n++) {
+        gpsti_item* const item = &self->items[n];
+        item->pipeline = &self->pipeline;
+        item->batch.item = item;
+        item->room = self->rooms[n];
+        item->state = GPSTI_ITEM_RUNS;
+        gpsti_item_list* const runs = &self->pipeline.items.lists[GPSTI_ITEM_RUNS];
+        item->previous = runs->last;
+        *(runs->last ? &runs->last->next : &runs->first) = item;
+        runs->last = item;
+        runs->n++;
+    }
+}
+
 /* The rules by themselves: who waits for whom, and who never does. */
 static void test_who_waits(void** state) {
     (void)state;
-    static gpsti_item slots[8];
-    static gpst_pipeline pipeline;
-    gpsti_step step;
-    memset(slots, 0, sizeof slots);
-    memset(&step, 0, sizeof step);
-    step.kind = GPSTI_STEP_OFFLOAD;
-    step.gated = true;
-    step.batch = 4;
-    step.batch_full = 3;
-    static gpsti_camera camera;
-    pipeline.items.cameras = &camera;
-    for (uint32_t n = 0; n < 8; n++) {
-        slots[n].job.item = &slots[n];
-        slots[n].pipeline = &pipeline;
-    }
-    gpsti_queue_put(&step, &slots[0].job);
-    assert_true(gpsti_queue_may_take(&pipeline, &step)); /* alone, on an idle device */
-    step.on_device = 1;
-    assert_false(gpsti_queue_may_take(&pipeline, &step));
-    gpsti_queue_put(&step, &slots[1].job);
-    assert_false(gpsti_queue_may_take(&pipeline, &step));
-    assert_null(gpsti_queue_take(&step));
-    step.on_device = 0;
-    assert_true(gpsti_queue_may_take(&pipeline, &step)); /* idle again: who is there goes */
-    step.on_device = 1;
-    gpsti_queue_put(&step, &slots[2].job);
-    assert_true(gpsti_queue_may_take(&pipeline, &step)); /* enough */
+    static queued self;
+    open_queue(&self, gpsti_step_device());
+    gpsti_step* const step = self.step;
+    gpsti_item* const items = self.items;
+    step->gated = true;
+    step->batch = 4;
+    step->batch_full = 3;
+    gpsti_queue_put(NULL, &items[0].batch);
+    assert_true(gpsti_queue_may_take(NULL, step)); /* alone, on an idle device */
+    step->queue.on_device = 1;
+    assert_false(gpsti_queue_may_take(NULL, step));
+    gpsti_queue_put(NULL, &items[1].batch);
+    assert_false(gpsti_queue_may_take(NULL, step));
+    assert_null(gpsti_queue_take(NULL, step));
+    step->queue.on_device = 0;
+    assert_true(gpsti_queue_may_take(NULL, step)); /* idle again: who is there goes */
+    step->queue.on_device = 1;
+    gpsti_queue_put(NULL, &items[2].batch);
+    assert_true(gpsti_queue_may_take(NULL, step)); /* enough */
     for (uint32_t n = 3; n < 6; n++)
-        gpsti_queue_put(&step, &slots[n].job);
-    assert_true(gpsti_queue_may_take(&pipeline, &step));
-    step.streams = 1;
-    assert_false(gpsti_queue_may_take(&pipeline, &step)); /* a batch is one of them */
-    step.streams = 2;
-    assert_true(gpsti_queue_may_take(&pipeline, &step));
-    assert_ptr_equal(gpsti_queue_take(&step), &slots[0].job);
-    assert_ptr_equal(gpsti_queue_take_next_in_batch(&step), &slots[1].job);
-    slots[2].on_cpu = true; /* no company, and no waiting */
-    assert_null(gpsti_queue_take_next_in_batch(&step));
-    assert_true(gpsti_queue_may_take(&pipeline, &step));
-    slots[2].on_cpu = false;
-    slots[2].single = true;
-    assert_null(gpsti_queue_take_next_in_batch(&step));
-    slots[6].device_done = true; /* reported: it goes first, and by itself */
-    gpsti_queue_put(&step, &slots[6].job);
-    assert_ptr_equal(step.head, &slots[6].job);
-    assert_null(gpsti_queue_take_next_in_batch(&step));
-    assert_ptr_equal(gpsti_queue_take(&step), &slots[6].job);
+        gpsti_queue_put(NULL, &items[n].batch);
+    assert_true(gpsti_queue_may_take(NULL, step));
+    step->streams = 1;
+    assert_false(gpsti_queue_may_take(NULL, step)); /* a batch is one of them */
+    step->streams = 9;
+    items[2].on_cpu = true; /* no company, and no waiting */
+    gpsti_batch* batch = gpsti_queue_take(NULL, step);
+    assert_ptr_equal(batch, &items[0].batch);
+    assert_int_equal(batch->n, 2);
+    assert_ptr_equal(batch->items[1], &items[1]);
+    assert_true(batch->entered && batch->on_device);
+    items[6].batch.returned = true; /* back from the device: it goes first, and by itself */
+    gpsti_queue_put(NULL, &items[6].batch);
+    assert_ptr_equal(gpsti_queue_take(NULL, step), &items[6].batch);
+    batch = gpsti_queue_take(NULL, step);
+    assert_ptr_equal(batch, &items[2].batch);
+    assert_int_equal(batch->n, 1);
+    items[4].single = true; /* likewise */
+    step->batch_full = 1;
+    batch = gpsti_queue_take(NULL, step);
+    assert_ptr_equal(batch, &items[3].batch);
+    assert_int_equal(batch->n, 1);
 }
 
 /* Whose camera was served longest ago; but where batches have deadlines the first, as the policy has chosen. */
 static void test_who_is_next(void** state) {
     (void)state;
-    static gpsti_item slots[2];
-    static gpsti_camera cameras[2];
-    static gpst_pipeline pipeline;
+    static queued self;
     static gpsti_batch_times times;
     for (int with_deadlines = 0; with_deadlines < 2; with_deadlines++) {
-        gpsti_step step;
-        memset(slots, 0, sizeof slots);
-        memset(cameras, 0, sizeof cameras);
-        memset(&step, 0, sizeof step);
-        step.kind = GPSTI_STEP_HOST;
-        step.times = with_deadlines ? &times : NULL;
-        pipeline.items.cameras = cameras;
-        pipeline.items.n_cameras = 2;
-        cameras[0].served[0] = 7;
+        open_queue(&self, gpsti_step_host());
+        self.step->queue.times = with_deadlines ? &times : NULL;
+        self.pipeline.items.n_cameras = 2;
+        self.cameras[0].served[0] = 7;
         for (uint32_t n = 0; n < 2; n++) {
-            slots[n].job.item = &slots[n];
-            slots[n].pipeline = &pipeline;
-            slots[n].shown.camera = n;
-            gpsti_queue_put(&step, &slots[n].job);
+            self.items[n].shown.camera = n;
+            self.items[n].shown.timestamp_ns = 0;
+            gpsti_queue_put(NULL, &self.items[n].batch);
         }
-        assert_ptr_equal(gpsti_queue_take(&step), &slots[with_deadlines ? 0 : 1].job);
-        assert_ptr_equal(gpsti_queue_take(&step), &slots[with_deadlines ? 1 : 0].job);
-        assert_null(gpsti_queue_take(&step));
+        assert_ptr_equal(gpsti_queue_take(NULL, self.step), &self.items[with_deadlines ? 0 : 1].batch);
+        assert_ptr_equal(gpsti_queue_take(NULL, self.step), &self.items[with_deadlines ? 1 : 0].batch);
+        assert_null(gpsti_queue_take(NULL, self.step));
     }
 }
 

@@ -575,7 +575,7 @@ static gpst_result short_source(void* user_data, uint64_t index, gpst_input* out
     return GPST_OK;
 }
 
-/* Item 0 asks for memory when item 1 has its own, and waits for its turn at the sink without its frame. */
+/* Each asks for more than a half of what there is. */
 static gpst_result short_stage(void* user_data, gpst_task* task) {
     short_run* const self = (short_run*)user_data;
     const gpst_image shape = kit_shape(8000, 9000);
@@ -583,8 +583,8 @@ static gpst_result short_stage(void* user_data, gpst_task* task) {
     gpsti_a32_add(&self->n_served[task->item->index], 1);
     if (task->item->sets[0].n != 1)
         return gpst_task_fail(task, GPST_ERROR_STATE, "the frame is gone");
-    while (task->item->index == 0 && gpsti_a32_load(&self->n_released[1]) == 0)
-        gpsti_sleep_ns(100000);
+    if (task->item->index == 0)
+        gpsti_sleep_ns(5000000); /* item 1 asks first, as a rule */
     return gpst_task_set_picture(task, 1, 0, &shape, &image);
 }
 
@@ -593,8 +593,9 @@ static gpst_result short_sink(void* user_data, const gpst_item* item) {
     return GPST_OK;
 }
 
-/* An item whose lent frame was given back cannot begin anew for another one's sake. */
-static void test_given_back_is_given_back(void** state) {
+/* What the oldest item may need is left to it: the younger one waits inside of its call, and no function is called
+   twice. */
+static void test_the_oldest_is_first(void** state) {
     gpst_context_desc context_desc = GPST_ZERO;
     gpst_context* context = NULL;
     gpst_pipeline* pipeline = NULL;
@@ -614,12 +615,13 @@ static void test_given_back_is_given_back(void** state) {
     desc.sink = short_sink;
     desc.mode = GPST_RUN_ENGINE;
     assert_int_equal(gpst_pipeline_create(context, &desc, &pipeline), GPST_OK);
-    assert_int_equal(gpst_pipeline_run(pipeline), GPST_PARTIAL);
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     gpst_context_destroy(context);
+    assert_int_equal(gpsti_a32_load(&the_short.n_served[0]), 1);
     assert_int_equal(gpsti_a32_load(&the_short.n_served[1]), 1);
+    assert_int_equal(the_short.ends[0], GPST_OK);
     assert_int_equal(the_short.ends[1], GPST_OK);
-    assert_int_equal(the_short.ends[0], GPST_ERROR_BUDGET);
     assert_int_equal(gpsti_a32_load(&the_short.n_released[0]), 1);
     assert_int_equal(gpsti_a32_load(&the_short.n_released[1]), 1);
 }
@@ -632,7 +634,7 @@ int main(void) {
         cmocka_unit_test(test_lent_frames_in_tight_memory),
         cmocka_unit_test(test_sources_lend),
         cmocka_unit_test(test_dropped_frames_come_back),
-        cmocka_unit_test(test_given_back_is_given_back),
+        cmocka_unit_test(test_the_oldest_is_first),
         cmocka_unit_test(test_frames_of_the_device),
         cmocka_unit_test(test_a_frame_of_the_device_is_near),
         cmocka_unit_test(test_a_device_picture_is_asked_for_again),

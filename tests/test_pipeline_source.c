@@ -45,8 +45,8 @@ static gpst_result giver_source(void* user_data, uint64_t index, gpst_input* out
     if (self->over)
         return GPST_END;
     self->n_given++;
-    self->n_late += gpsti_a32_load(&self->owner->pipeline->flow.cancel) != 0 ||
-                    gpsti_a32_load(&self->owner->pipeline->flow.stop) != 0;
+    self->n_late += gpsti_a32_load(&self->owner->pipeline->signals.cancel) != 0 ||
+                    gpsti_a32_load(&self->owner->pipeline->signals.stop) != 0;
     self->called_ns[index] = gpsti_now_ns();
     if (self->fail_every != 0 && index % self->fail_every == 3)
         return gpst_task_fail(NULL, GPST_ERROR_FORMAT, "line %u is bad", (unsigned)index);

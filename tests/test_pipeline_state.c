@@ -73,7 +73,7 @@ static void check_means(smoothing* self, bool may_restart) {
         free(state.data);
     }
     assert_true(n_ok > N_ITEMS / 2 && n_equal > 3);
-    assert_true(memcmp(self->got[3], self->frames[3], SIDE * SIDE) != 0); /* it is smoothed at all */
+    assert_true(may_restart || memcmp(self->got[3], self->frames[3], SIDE * SIDE) != 0); /* it is smoothed at all */
 }
 
 static void run_smoothing(const char* backend, gpst_run_mode mode, bool may_restart) {

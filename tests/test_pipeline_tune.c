@@ -146,11 +146,11 @@ static void test_limits_are_of_the_desc(void** state) {
 
 static bool obeys(const gpst_pipeline* p, const uint32_t* now) {
     const gpsti_plan* const plan = &p->plan;
-    bool does = p->flow.n_active == now[GPST_KNOB_WORKERS] && p->items.n_slots == now[GPST_KNOB_SLOTS] &&
+    bool does = p->plan.n_active == now[GPST_KNOB_WORKERS] && p->items.n_slots == now[GPST_KNOB_SLOTS] &&
                 plan->desc.n_reads == now[GPST_KNOB_READS] && plan->desc.n_writes == now[GPST_KNOB_WRITES] &&
                 plan->kernel_threads == now[GPST_KNOB_INSIDE];
     for (uint32_t s = 0; s < plan->n_steps; s++)
-        does = does && (plan->steps[s].kind != GPSTI_STEP_OFFLOAD || plan->steps[s].streams == now[GPST_KNOB_STREAMS]);
+        does = does && (!plan->steps[s].kind->joins || plan->steps[s].streams == now[GPST_KNOB_STREAMS]);
     return does;
 }
 
@@ -165,7 +165,7 @@ static void run_with_settings(const char* backend) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
     gpst_pipeline_query_tuner(self->pipeline, &report);
-    assert_true(gpsti_a32_load(&self->pipeline->flow.open) == 0 || obeys(self->pipeline, report.settings.value));
+    assert_true(gpsti_a32_load(&self->pipeline->signals.open) == 0 || obeys(self->pipeline, report.settings.value));
     assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
     self->pipeline = NULL;
     kit_check_files(self);
@@ -212,13 +212,15 @@ static void test_memory_budget_is_kept(void** state) {
 static void lock(const kit* self) { gpsti_mutex_lock(&self->context->scheduler->mutex); }
 static void unlock(const kit* self) { gpsti_mutex_unlock(&self->context->scheduler->mutex); }
 
+static gpsti_locked locked_of(const gpst_pipeline* pipeline) { return &pipeline->context->scheduler->held; }
+
 /* As if workers had begun. Locked from here on. */
 static gpst_pipeline* make_open(kit* self, gpst_pipeline_desc* desc) {
     desc->mode = GPST_RUN_DEFAULT;
     assert_int_equal(gpst_pipeline_create(self->context, desc, &self->pipeline), GPST_OK);
     lock(self);
-    gpsti_a32_store(&self->pipeline->flow.open, 1);
-    gpsti_tune_open(self->pipeline);
+    gpsti_a32_store(&self->pipeline->signals.open, 1);
+    gpsti_tune_open(locked_of(self->pipeline), self->pipeline);
     return self->pipeline;
 }
 
@@ -230,7 +232,7 @@ static void unmake(kit* self) {
 }
 
 static const gpst_tuner_decision* last_line(const gpst_pipeline* pipeline) {
-    return &pipeline->tune.tuner.decisions[pipeline->tune.tuner.n_decisions - 1];
+    return &pipeline->tune->tuner.decisions[pipeline->tune->tuner.n_decisions - 1];
 }
 
 /* What a block says is done: the plain loop stays, in blocks of 64 items, until two in a row take a fifth longer than the
@@ -241,7 +243,7 @@ static void test_a_block_is_obeyed(void** state) {
         kit* const self = kit_open("cpu", 2);
         gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
         gpst_pipeline* const pipeline = make_open(self, &desc);
-        gpsti_tune* const tune = &pipeline->tune;
+        gpsti_tune* const tune = pipeline->tune;
         const bool plain = i > 0;
         const gpst_run_mode loop = i == 0 ? GPST_RUN_ENGINE : i == 1 ? GPST_RUN_PLAIN_SERIAL : GPST_RUN_PLAIN_INSIDE;
         pipeline->plan.kernel_threads = i == 2 ? 4 : 1; /* a lone item's kernels had, in the block */
@@ -254,7 +256,7 @@ static void test_a_block_is_obeyed(void** state) {
         assert_int_equal(tune->tuner.now.value[GPST_KNOB_LOOP], loop);
         assert_int_equal(last_line(pipeline)->knob, GPST_KNOB_LOOP);
         assert_string_equal(last_line(pipeline)->reason, tune->guard.report.text);
-        assert_int_equal(tune->n_unjudged, pipeline->flow.n_active);
+        assert_int_equal(tune->n_unjudged, pipeline->plan.n_active);
         if (plain) {
             static const int64_t item_ms[] = {10, 13, 10, 13, 11, 13, 13};
             assert_int_equal(tune->block_items, 64);
@@ -276,7 +278,7 @@ static void test_a_block_is_obeyed(void** state) {
 
 /* A knob that cannot be moved stays where it was, says why, and is not tried again. */
 static void check_refused(const gpst_pipeline* pipeline, gpst_knob knob, uint32_t stays, const char* why) {
-    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    const gpsti_tuner* const tuner = &pipeline->tune->tuner;
     assert_int_equal(tuner->now.value[knob], stays);
     assert_int_equal(tuner->most.value[knob], stays);
     assert_int_equal(last_line(pipeline)->knob, knob);
@@ -291,26 +293,26 @@ static void test_refused_knobs_stay(void** state) {
     char why[32];
     gpst_pipeline_desc desc = kit_standard(self, 1);
     gpst_pipeline* const pipeline = make_open(self, &desc);
-    uint32_t* const now = pipeline->tune.tuner.now.value;
-    const uint32_t reads = pipeline->plan.desc.n_reads, writes = pipeline->plan.desc.n_writes, slots = pipeline->items.n_slots_made;
+    uint32_t* const now = pipeline->tune->tuner.now.value;
+    const uint32_t reads = pipeline->plan.desc.n_reads, writes = pipeline->plan.desc.n_writes, slots = pipeline->items.n_made;
     pipeline->counts.frozen = true;
     now[GPST_KNOB_READS] = 65; /* more threads than there may be */
-    gpsti_tune_open(pipeline);
+    gpsti_tune_open(locked_of(pipeline), pipeline);
     assert_false(pipeline->counts.frozen); /* what a new setting needs has to be made */
     check_refused(pipeline, GPST_KNOB_READS, reads, "65 refused: gpst_reader_set_in_flight");
     assert_int_equal(pipeline->plan.desc.n_reads, reads);
     now[GPST_KNOB_WRITES] = 65;
-    gpsti_tune_open(pipeline);
+    gpsti_tune_open(locked_of(pipeline), pipeline);
     check_refused(pipeline, GPST_KNOB_WRITES, writes, "65 refused: ");
     assert_int_equal(pipeline->plan.desc.n_writes, writes);
     now[GPST_KNOB_SLOTS] = slots + 3;
     test_memory_refuse(&self->memory, 14); /* entries for the memory of all, the first with 12 pieces, one of the next */
-    gpsti_tune_open(pipeline);
+    gpsti_tune_open(locked_of(pipeline), pipeline);
     test_memory_relent(&self->memory);
     snprintf(why, sizeof why, "%u refused: ", slots + 3);
     check_refused(pipeline, GPST_KNOB_SLOTS, slots + 1, why);
     assert_int_equal(pipeline->items.n_slots, slots + 1);
-    assert_int_equal(pipeline->items.n_slots_made, slots + 1);
+    assert_int_equal(pipeline->items.n_made, slots + 1);
     unmake(self);
 }
 
@@ -343,8 +345,8 @@ static void test_a_new_setting_wakes(void** state) {
     desc.source = NULL;
     desc.tune = GPST_TUNE_ON;
     gpst_pipeline* const pipeline = make_open(self, &desc);
-    pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS] = 1;
-    gpsti_tune_open(pipeline);
+    pipeline->tune->tuner.now.value[GPST_KNOB_WORKERS] = 1;
+    gpsti_tune_open(locked_of(pipeline), pipeline);
     unlock(self);
     for (int i = 0; i < 2; i++)
         assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
@@ -353,8 +355,8 @@ static void test_a_new_setting_wakes(void** state) {
     gpsti_sleep_ns(5 * MS);
     assert_int_equal(gpsti_a32_load(&there.n_here), 1);
     lock(self);
-    pipeline->tune.tuner.now.value[GPST_KNOB_WORKERS] = 2;
-    gpsti_tune_open(pipeline);
+    pipeline->tune->tuner.now.value[GPST_KNOB_WORKERS] = 2;
+    gpsti_tune_open(locked_of(pipeline), pipeline);
     unlock(self);
     assert_int_equal(gpst_pipeline_drain(pipeline, GPST_FOREVER), GPST_OK);
     assert_int_equal(gpsti_a32_load(&there.n_missed), 0);
@@ -415,10 +417,10 @@ static gpst_result decode_and_interfere(void* user_data, gpst_task* task) {
     kit* const self = (kit*)user_data;
     gpst_pipeline* const pipeline = self->pipeline;
     gpsti_mutex* const mutex = &pipeline->context->scheduler->mutex;
-    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tune* const tune = pipeline->tune;
     const uint64_t index = task->item->index;
     gpsti_mutex_lock(mutex);
-    if (gpsti_a32_load(&pipeline->flow.open) != 0 && !tune->paused && index % 5 == 0) {
+    if (gpsti_a32_load(&pipeline->signals.open) != 0 && !tune->paused && index % 5 == 0) {
         tune->paused = true;
         tune->block_items = 1 + index % 4;
         tune->guard.decided = index % 3 == 0;

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""tests/test_run.py -- what tests/run.py counts: each case once, a skipped one as skipped with its reason, and what fails
-without saying so."""
+"""tests/test_run.py -- what tests/run.py counts: each case once, a skipped one as skipped with its reason, and what
+fails without saying so; and that tools/check_counts.py fails where the house grew."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -91,6 +92,30 @@ class Run(Case):
         self.run_tests(one, results=results)
         self.run_tests(one, two, "--skip", "test_s.sh=no cmocka: install it", results=results)
         self.assertEqual(self.run_tests("--sum", results)[2], "3 passed, 0 failed, 2 skipped")
+
+    @unittest.skipUnless(shutil.which("gcc") and shutil.which("size"), "no gcc or no size")
+    def test_counts_have_limits(self):
+        limits, made = self.path("counts.txt"), self.path("gpustage.o")
+        shutil.copy(os.path.join(TESTS, "..", "tools", "counts.txt"), limits)
+        subprocess.run(["gcc", "-c", "-x", "c", "-", "-o", made], input=b"int f(void) { return 1; }", check=True)
+
+        def check(*arguments):
+            done = subprocess.run([sys.executable, os.path.join(TESTS, "..", "tools", "check_counts.py"),
+                                   "--file", limits, "--object", made, *arguments], stdout=subprocess.PIPE, check=False)
+            return done.returncode, re.findall("^(.*) is .*, above ", done.stdout.decode(), re.M)
+
+        self.assertEqual(check("--set"), (0, []))
+        with open(limits, encoding="ascii") as file:
+            text = file.read()
+        names = re.findall(r"^(\w+) [1-9]\d*$", text, re.M) # what comes later has a dot, and raises nothing yet
+        self.assertEqual(len(names), 6)
+        for low in (names, ["public_fields"]):
+            self.write("counts.txt", re.sub(r"^(\w+) (\d+)$", lambda found: "%s %d" % (
+                found.group(1), int(found.group(2)) + (-1 if found.group(1) in low else 1)), text, flags=re.M))
+            status, grown = check()
+            self.assertEqual((status, sorted(grown)), (1, sorted(low)))
+        self.write("counts.txt", text.replace("text_bytes ", "text_bytes -", 1).replace("text_gcc ", "text_gcc 1"))
+        self.assertEqual(check(), (0, []), "another compiler's bytes are not judged")
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 #if !defined(GPST_TEST_AMALGAM)
 #include "../core/base/os_internal.h"
 #include "../core/pipeline/pipeline.h"
-#include "../core/pipeline/pipeline_internal.h"
+#include "../core/pipeline/engine_internal.h"
 #endif
 
 enum { N_BRIEF = 3000, N_MEETING = 4, N_ITEMS = N_BRIEF + 2 * N_MEETING };

@@ -15,7 +15,8 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 ORDER = ["core/base", "backends", "kernels", "core/device", "core/memory", "core/stats", "core/workers", "core/files",
-         "core/pictures", "core/prefetch", "core/machine", "core/tuning", "core/pipeline", "core/jobs"]
+         "core/pictures", "core/prefetch", "core/machine", "core/tuning", "core/items", "core/steps", "core/pipeline",
+         "core/jobs"]
 DEFINITION = re.compile(r"^(?:GPSTI_\w+|static)[^;{}=]*?\b(gpsti_\w+)\s*\([^;{}]*\)\s*\{", re.M)
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
 

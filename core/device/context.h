@@ -136,7 +136,7 @@ GPST_API gpst_result gpst_context_destroy(gpst_context* context);
    Threads      any
    Blocking     unmaps memory, which takes milliseconds where a driver has it page-locked
    Device       frees memory of its own and of the host, and destroys streams and events
-   Source       core/memory/memory.c, core/device/device_cache.c     Tests  tests/test_memory.c     Since 0.1
+   Source       core/pipeline/context.c          Tests  tests/test_memory.c          Since 0.1
 */
 GPST_API void gpst_context_trim(gpst_context* context);
 

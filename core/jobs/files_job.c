@@ -2,7 +2,7 @@
    the end. */
 #include "../base/platform_internal.h"
 
-#include "../pipeline/pipeline_internal.h"
+#include "../pipeline/engine_internal.h"
 #include "jobs_internal.h"
 
 #include <string.h>

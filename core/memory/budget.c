@@ -68,6 +68,8 @@ GPSTI_INTERN void gpsti_memory_count_tag(gpsti_memory* memory, const gpsti_memor
     uint64_t* const live = on_device ? &tag->device_bytes : &tag->host_bytes;
     uint64_t* const peak = on_device ? &tag->device_peak_bytes : &tag->host_peak_bytes;
     *live += add ? block->charged_bytes : (uint64_t)0 - block->charged_bytes;
+    (void)gpsti_a64_add(&memory->lent_bytes[on_device],
+                        add ? block->charged_bytes : (uint64_t)0 - block->charged_bytes);
     *peak = *live > *peak ? *live : *peak;
 }
 
@@ -180,9 +182,9 @@ GPSTI_INTERN void gpsti_memory_alert(gpsti_memory* memory) {
     GPSTI_LOG(&memory->context->host, GPST_LOG_INFO, GPSTI_NO_ITEM,
               "device memory went above alert_part=%g; now %llu of max_device_bytes=%llu are charged, %llu of these "
               "lent; %llu of the device's %llu are free",
-              use.alert_part, (unsigned long long)use.device.charged_bytes,
-              (unsigned long long)use.device.budget_bytes, (unsigned long long)use.device.lent_bytes,
-              (unsigned long long)use.device_free_bytes, (unsigned long long)use.device_total_bytes);
+              use.alert_part, (unsigned long long)use.device.charged_bytes, (unsigned long long)use.device.budget_bytes,
+              (unsigned long long)use.device.lent_bytes, (unsigned long long)use.device_free_bytes,
+              (unsigned long long)use.device_total_bytes);
     if (memory->marks.alert)
         memory->marks.alert(memory->marks.user_data, &use);
 }

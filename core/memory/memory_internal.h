@@ -75,6 +75,7 @@ struct gpsti_memory {
     uint32_t n_tags;
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
     gpsti_memory_cache* caches; /* of host memory */
+    gpsti_a64 lent_bytes[2]; /* on loan, of the host, of the device; written under the mutex */
     uint64_t peak_bytes[2], n_returned[2]; /* of the host, of the device; returned: given back or freed, ever */
     gpst_memory_marks marks;               /* resolved */
     bool above_budget, above_device;       /* no more alerts until use has fallen to the target */

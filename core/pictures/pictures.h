@@ -56,7 +56,7 @@ GPST_API gpst_result gpst_picture_read_header(const void* data, size_t bytes, gp
    Formula      PNM: where the largest value m is not 255 or 65535, (value * full + m / 2) / m in whole numbers, full =
                 255 or 65535, and what is above m is full. Gray with alpha is RGBA, gray three times. b1: False 0,
                 True 255. f8: the nearest F32. Other values as they are
-   Source       core/pictures/plain.c          Tests  tests/test_pictures.c          Since 0.1
+   Source       core/pictures/pictures.c          Tests  tests/test_pictures.c          Since 0.1
 */
 GPST_API gpst_result gpst_picture_decode(const void* data, size_t bytes, const gpst_image* image);
 

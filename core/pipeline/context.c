@@ -2,7 +2,7 @@
    that is kept. Computes nothing. */
 #include "../base/platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "../items/pipeline_internal.h"
 
 #include <string.h>
 
@@ -67,6 +67,7 @@ GPSTI_PRIVATE void gpsti_context_resolve(gpst_context* context, const gpst_conte
 typedef struct gpsti_context_block {
     gpst_context context; /* first */
     gpsti_memory memory;
+    gpsti_grants grants;
 } gpsti_context_block;
 
 GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_context_desc* desc) {
@@ -83,13 +84,19 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     gpsti_context_block* const block = (gpsti_context_block*)context;
     GPSTI_TRY(gpsti_memory_init(&block->memory, context, desc->max_kept_bytes, &desc->memory_marks));
     context->memory = &block->memory;
-    return gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler);
+    GPSTI_TRY(gpsti_grants_init(context, &block->grants));
+    GPSTI_TRY(gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler));
+    context->scheduler->held.context = context;
+    context->scheduler->quiet = gpsti_grants_resolve;
+    return GPST_OK;
 }
 
 /* In this order nothing outlives what it was made with. */
 GPSTI_PRIVATE void gpsti_context_free(gpst_context* context) {
     if (context->scheduler)
         gpsti_scheduler_destroy(context->scheduler);
+    if (context->grants)
+        gpsti_grants_term(context->grants);
     if (context->memory)
         gpsti_memory_term(context->memory);
     gpsti_device_cache_term(&context->public_device);

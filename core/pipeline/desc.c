@@ -1,97 +1,12 @@
-/* core/pipeline/desc.c -- stages in one line, and a pipeline's desc is right, or the sentence says what is not. */
+/* core/pipeline/desc.c -- a pipeline's desc is right, or the sentence says what is not. What is special about a kind
+   of stage that kind checks (core/steps). */
 #include "../base/platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "engine_internal.h"
 
 #include <string.h>
 
 #define GPSTI_CREATE "gpst_pipeline_create"
-
-/* ---- stages in one line -------------------------------------------------------------------------- */
-
-GPSTI_PRIVATE void gpsti_stage_set(gpst_stage_desc* out, gpst_stage_kind kind, uint32_t reads, uint32_t writes) {
-    memset(out, 0, sizeof *out);
-    out->kind = kind;
-    out->reads = reads;
-    out->writes = writes;
-}
-
-/* A number that is none becomes a bit that the check refuses. */
-GPSTI_PRIVATE uint32_t gpsti_set_bit(uint32_t set) { return GPST_SET(set < GPST_MAX_SETS ? set : GPST_MAX_SETS); }
-
-GPST_API void gpst_stage_read(gpst_stage_desc* out) {
-    if (out)
-        gpsti_stage_set(out, GPST_STAGE_READ, 0, 0);
-}
-
-GPST_API void gpst_stage_write(gpst_stage_desc* out) {
-    if (out)
-        gpsti_stage_set(out, GPST_STAGE_WRITE, 0, 0);
-}
-
-GPST_API void gpst_stage_decode(gpst_stage_desc* out, uint32_t to, const gpst_decode_desc* decode) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_DECODE, 0, gpsti_set_bit(to));
-    out->decode = decode;
-}
-
-GPST_API void gpst_stage_encode(gpst_stage_desc* out, uint32_t from, const gpst_encode_desc* encode,
-                                gpst_stage_func func, void* user_data) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_ENCODE, gpsti_set_bit(from), 0);
-    out->encode = encode;
-    out->func = func;
-    out->user_data = user_data;
-}
-
-GPST_API void gpst_stage_host(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
-                              void* user_data) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_HOST, reads, writes);
-    out->func = func;
-    out->user_data = user_data;
-}
-
-GPST_API void gpst_stage_device(gpst_stage_desc* out, uint32_t reads, uint32_t writes, gpst_stage_func func,
-                                void* user_data) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_DEVICE, reads, writes);
-    out->func = func;
-    out->user_data = user_data;
-}
-
-GPST_API void gpst_stage_warp(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_warp* warp) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from), gpsti_set_bit(to));
-    out->warp = warp;
-}
-
-GPST_API void gpst_stage_list(gpst_stage_desc* out, uint32_t from, uint32_t list, uint32_t to, const gpst_warp* warp) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_WARP, gpsti_set_bit(from) | gpsti_set_bit(list), gpsti_set_bit(to));
-    out->second_set = list;
-    out->warp = warp;
-}
-
-GPST_API void gpst_stage_mask(gpst_stage_desc* out, uint32_t from, uint32_t to, const gpst_mask_desc* mask) {
-    if (!out)
-        return;
-    gpsti_stage_set(out, GPST_STAGE_MASK, gpsti_set_bit(from), gpsti_set_bit(to));
-    out->mask = mask;
-}
-
-GPST_API gpst_result_set gpst_result_of(uint32_t set, gpst_place place) {
-    gpst_result_set result;
-    result.set = set;
-    result.place = place;
-    return result;
-}
 
 /* ---- one stage --------------------------------------------------------------------------------- */
 
@@ -99,33 +14,15 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
     const gpst_stage_desc* const stage = &desc->stages[s];
     GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].kind=%d: unknown", s, (int)stage->kind);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_READ && s != 0, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].kind=READ: only the first stage reads", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WRITE && s + 1 != desc->n_stages, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].kind=WRITE: only the last stage writes", s);
-    const bool calls =
-        stage->kind == GPST_STAGE_HOST || stage->kind == GPST_STAGE_DEVICE || stage->kind == GPST_STAGE_ENCODE;
-    GPSTI_FAIL_IF(calls && !stage->func && !stage->batch_func, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].func=NULL: required for HOST, DEVICE and ENCODE", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_DECODE && desc->stages[0].kind != GPST_STAGE_READ, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].kind=DECODE: no READ stage reads a file", s);
-    GPSTI_TRY(gpsti_codec_check(stage, s));
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && !stage->warp, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].warp=NULL: required for WARP", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_WARP && stage->warp->desc.rois_in_place, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].warp: rois_in_place is for gpst_warp_launch: use list_per_item", s);
-    GPSTI_FAIL_IF(stage->kind == GPST_STAGE_MASK && !stage->mask, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].mask=NULL: required for MASK", s);
-    if (stage->kind == GPST_STAGE_MASK) {
-        char function[64];
-        gpsti_format(function, sizeof function, GPSTI_CREATE ": stages[%u].mask", s);
-        GPSTI_TRY(gpsti_mask_desc_rules(stage->mask, function));
-    }
     GPSTI_FAIL_IF(stage->capturable && stage->kind != GPST_STAGE_DEVICE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].capturable: only for DEVICE", s);
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].name=\"%.40s\": at most 31 bytes", s, stage->name);
-    return GPST_OK;
+    GPSTI_FAIL_IF(stage->decode && stage->kind != GPST_STAGE_DECODE, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].decode: only for DECODE", s);
+    GPSTI_FAIL_IF(stage->encode && stage->kind != GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].encode: only for ENCODE", s);
+    return gpsti_kind_of(stage->kind)->check(desc, s);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc, uint32_t s) {

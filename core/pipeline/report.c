@@ -1,8 +1,8 @@
-/* core/pipeline/report.c -- what a pipeline's clocks and counts say: statistics, demands,
-   and verdict. Reads; changes nothing. */
+/* core/pipeline/report.c -- what a pipeline's clocks and counts say: statistics, demands and verdict. Reads; changes
+   nothing. */
 #include "../base/platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "engine_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verd
 
 /* True if no worker has begun: the run was a plain loop. */
 GPSTI_INTERN bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->flow.open) == 0;
+    return gpsti_a32_load(&pipeline->signals.open) == 0;
 }
 
 /* True if the cores are idle so much that no thread had to wait for one. */
@@ -56,13 +56,13 @@ GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdi
         input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / (int64_t)input->n_items;
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
         const gpsti_step* const step = &pipeline->plan.steps[s];
-        if (step->kind == GPSTI_STEP_OFFLOAD && !pipeline->plan.device_on_host)
+        if (step->kind->joins && !pipeline->plan.device_on_host)
             continue;
-        const uint32_t n_clocks = step->kind == GPSTI_STEP_OFFLOAD ? step->n_stages + 2 : 1;
-        for (uint32_t c = step->first_clock; step->kind != GPSTI_STEP_FINISH && c < step->first_clock + n_clocks; c++) {
+        const uint32_t n_clocks = step->kind->joins ? step->n_stages + 2 : 1;
+        for (uint32_t c = step->first_clock; step->n_stages > 0 && c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->counts.clocks[c];
             const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
-            if (gpsti_step_calls(step))
+            if (step->kind->calls)
                 gpsti_report_callback_alone(clock, n_times, input);
             else if (clock->count > 0)
                 input->alone_on_ns[clock->resource] += clock->busy_ns / (int64_t)clock->count * n_times;
@@ -88,7 +88,7 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[0].first_clock];
     const double own_ns = (double)pipeline->counts.own_read_ns, all_ns = (double)clock->busy_ns;
-    const double own_cpu_ns = (double)gpsti_account_own_cpu_ns(clock, pipeline->counts.own_read_ns);
+    const double own_cpu_ns = (double)gpsti_count_own_cpu_ns(clock, pipeline->counts.own_read_ns);
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->files.reader, &info);
     const double own_waits_ns = own_cpu_ns < own_ns ? own_ns - own_cpu_ns : 0.0;
@@ -112,14 +112,14 @@ GPSTI_PRIVATE void gpsti_report_computing_reads(const gpst_pipeline* pipeline, g
 GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int64_t total_ns) {
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->plan.n_workers < cores ? (int64_t)pipeline->plan.n_workers : cores;
-    int64_t on_workers_ns = gpsti_account_between_cpu_ns(pipeline);
+    int64_t on_workers_ns = gpsti_count_between_cpu_ns(pipeline);
     if (gpsti_report_is_serial(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
         on_workers_ns += pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU
                              ? gpsti_clock_cpu_ns(&pipeline->counts.clocks[c])
                          : pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN
-                             ? gpsti_account_own_cpu_ns(&pipeline->counts.clocks[c], pipeline->counts.own_read_ns)
+                             ? gpsti_count_own_cpu_ns(&pipeline->counts.clocks[c], pipeline->counts.own_read_ns)
                              : 0;
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
@@ -140,11 +140,11 @@ GPSTI_PRIVATE void gpsti_report_busiest_stage(const gpst_pipeline* pipeline, gps
     input->stage_on_ns[GPST_RESOURCE_CPU] = gpsti_report_computed_ns(&pipeline->counts.source_clock, input);
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
         const gpsti_step* const step = &pipeline->plan.steps[s];
-        const bool ends = step->kind == GPSTI_STEP_FINISH;
+        const bool ends = step->n_stages == 0;
         const gpsti_clock* const clock =
             ends ? &pipeline->counts.finish_clock : &pipeline->counts.clocks[step->first_clock];
         const int64_t at_once = gpsti_report_at_once(pipeline, step);
-        if (!(ends || gpsti_step_calls(step)) || at_once == 0 || clock->busy_ns / at_once <= input->stage_ns)
+        if (!(ends || step->kind->calls) || at_once == 0 || clock->busy_ns / at_once <= input->stage_ns)
             continue;
         input->stage = !ends                      ? pipeline->plan.stages[step->first_stage].name
                        : pipeline->plan.desc.sink ? "sink"
@@ -164,7 +164,7 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
     const char* longest = "source";
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
         const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[s].first_clock];
-        if (!gpsti_step_calls(&pipeline->plan.steps[s]))
+        if (!pipeline->plan.steps[s].kind->calls)
             continue;
         const int64_t stage_ns = gpsti_report_computed_ns(clock, input), waited_ns = clock->busy_ns - stage_ns;
         busy_ns += clock->busy_ns;
@@ -184,8 +184,8 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
 /* The verdict's line ends with what the engine was worth. */
 GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
     const size_t used = strlen(out->text);
-    if (pipeline->tune.guard.report.text[0])
-        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune.guard.report.text);
+    if (pipeline->tune->guard.report.text[0])
+        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune->guard.report.text);
 }
 
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
@@ -220,9 +220,9 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     input.serial_cpu_ns = out->cpu_ns - pipeline->counts.kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->items.n_slots;
     input.pushed = !pipeline->plan.desc.source;
-    input.full_ns = pipeline->tune.full_ns;
-    if (pipeline->tune.full_since_ns != 0)
-        input.full_ns += gpsti_now_ns() - pipeline->tune.full_since_ns;
+    input.full_ns = pipeline->tune->full_ns;
+    if (pipeline->tune->full_since_ns != 0)
+        input.full_ns += gpsti_now_ns() - pipeline->tune->full_since_ns;
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
         gpsti_report_waiting_workers(pipeline, &input);
@@ -246,7 +246,7 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
     size_t used = strlen(out);
     if (step->queue_most == 0 && step->batch_most == 0)
         return;
-    gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(pipeline, step));
+    gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(&pipeline->plan, step));
     used = strlen(out);
     if (step->queue_most > 0)
         gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
@@ -254,7 +254,7 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
     if (step->batch_most > 0)
         gpsti_format(out + used, out_bytes - used, " batch=%u", step->batch_most);
     used = strlen(out);
-    const bool offloads = step->kind == GPSTI_STEP_OFFLOAD;
+    const bool offloads = step->kind->joins;
     const uint32_t depth = offloads ? step->streams : step->concurrency; /* concurrency there: threads that submit */
     if (depth > 0)
         gpsti_format(out + used, out_bytes - used, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency",
@@ -264,12 +264,12 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
     static const char* const presets[] = {"", " preset=latency", "", " preset=throughput"};
-    const uint32_t found = pipeline->tune.tuner.now.value[GPST_KNOB_LOOP];
+    const uint32_t found = pipeline->tune->tuner.now.value[GPST_KNOB_LOOP];
     const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_report_is_serial(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
-             modes[loop], pipeline->flow.n_active, pipeline->items.n_slots, pipeline->plan.desc.n_reads,
+             modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, pipeline->plan.desc.n_reads,
              pipeline->plan.desc.n_writes, pipeline->plan.kernel_threads,
              pipeline->plan.desc.as_ready ? "ready" : "input",
              pipeline->plan.desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
@@ -278,14 +278,15 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
         gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out->settings, sizeof out->settings);
 }
 
-GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_set_plan* plan, bool up) {
+GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_copy_counts* counts,
+                                     const gpsti_set_plan* plan, bool up) {
     gpst_copy_stats* const copy = &out->copies[out->n_copies];
-    copy->count = up ? plan->n_up : plan->n_down;
+    copy->count = up ? counts->n_up : counts->n_down;
     if (copy->count == 0)
         return;
     copy->set = set;
     copy->up = up;
-    copy->bytes = up ? plan->up_bytes : plan->down_bytes;
+    copy->bytes = up ? counts->up_bytes : counts->down_bytes;
     gpsti_copy_text(copy->wanted, sizeof copy->wanted, up ? plan->wanted_up : plan->wanted_down);
     out->n_copies++;
 }
@@ -293,10 +294,10 @@ GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_
 GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stats* out) {
     for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) {
         const gpsti_step* const step = &pipeline->plan.steps[s];
-        gpst_stage_stats* const row = &out->stages[step->first_clock + (step->kind == GPSTI_STEP_OFFLOAD ? 1 : 0)];
-        row->n_batches = step->batch_most > 0 ? step->n_batches : 0;
-        row->n_late = step->n_late;
-        row->n_shed = step->n_shed;
+        gpst_stage_stats* const row = &out->stages[step->first_clock + (step->kind->joins ? 1 : 0)];
+        row->n_batches = step->batch_most > 0 ? step->queue.n_batches : 0;
+        row->n_late = step->queue.n_late;
+        row->n_shed = step->queue.n_shed;
     }
 }
 
@@ -334,8 +335,8 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->bytes_d2h = pipeline->counts.bytes_d2h;
     out->bytes_written = pipeline->counts.bytes_written;
     out->slots = pipeline->items.n_slots;
-    out->slots_used = pipeline->items.n_slots_used;
-    out->growths = gpsti_account_growths(pipeline);
+    out->slots_used = pipeline->items.n_used;
+    out->growths = gpsti_count_growths(pipeline);
     if (pipeline->counts.frozen) {
         const uint64_t allocations = gpsti_a64_load(&pipeline->context->host.allocation_count) -
                                      gpsti_graph_cache_n_allocations(pipeline->plan.graphs);
@@ -346,14 +347,14 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->latency_p50_ns = gpsti_histogram_quantile(&pipeline->counts.latency, 0.50);
     out->latency_p99_ns = gpsti_histogram_quantile(&pipeline->counts.latency, 0.99);
     out->latency_max_ns = pipeline->counts.latency.max_ns;
-    out->cpu_ns = gpsti_account_cpu_ns(pipeline);
+    out->cpu_ns = gpsti_count_cpu_ns(pipeline);
     out->n_stages = pipeline->counts.n_clocks;
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
         gpsti_clock_report(&pipeline->counts.clocks[c], out->wall_ns, &out->stages[c]);
     gpsti_report_batches(pipeline, out);
     for (uint32_t k = 0; k < pipeline->plan.n_sets; k++) {
-        gpsti_report_copy(out, k, &pipeline->plan.sets[k], true);
-        gpsti_report_copy(out, k, &pipeline->plan.sets[k], false);
+        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], true);
+        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], false);
     }
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);
@@ -366,7 +367,7 @@ GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_came
         memset(out, 0, n * sizeof *out);
     if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_cameras")))
         return 0;
-    gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
+    const gpsti_locked locked = gpsti_lock(pipeline->context);
     const uint32_t n_cameras = pipeline->items.n_cameras;
     for (uint32_t c = 0; c < n && c < n_cameras; c++) {
         const gpsti_camera* const camera = &pipeline->items.cameras[c];
@@ -379,7 +380,7 @@ GPST_API uint32_t gpst_pipeline_query_cameras(gpst_pipeline* pipeline, gpst_came
         out[c].latency_p99_ns = gpsti_histogram_quantile(&camera->latency, 0.99);
         out[c].latency_max_ns = camera->latency.max_ns;
     }
-    gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
+    gpsti_unlock(locked);
     return n_cameras;
 }
 
@@ -389,8 +390,7 @@ GPST_API void gpst_pipeline_query_stats(gpst_pipeline* pipeline, gpst_stats* out
     memset(out, 0, sizeof *out);
     if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_stats")))
         return;
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    gpsti_mutex_lock(&scheduler->mutex);
+    const gpsti_locked locked = gpsti_lock(pipeline->context);
     gpsti_report_make(pipeline, out);
-    gpsti_mutex_unlock(&scheduler->mutex);
+    gpsti_unlock(locked);
 }

@@ -2,7 +2,8 @@
    nothing. */
 #include "../base/platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "../steps/engines_internal.h"
+#include "engine_internal.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,8 +23,13 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
              pool.hugetlb_bytes > 0 ? "hugetlb"
              : pool.thp_bytes > 0   ? "thp"
                                     : "small pages");
+    const unsigned long long n_restarted = (unsigned long long)pipeline->memory.n_restarted;
     gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
     gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
+    const size_t n = strlen(path->why_not);
+    if (n_restarted > 0)
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%smemory was short: items began anew %llu times",
+                     n > 0 ? "; " : "", n_restarted);
 }
 
 GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -36,7 +42,7 @@ GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst
 }
 
 GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    if (pipeline->plan.n_steps < 2 || pipeline->plan.steps[pipeline->plan.n_steps - 2].kind != GPSTI_STEP_WRITE)
+    if (pipeline->plan.n_steps < 2 || pipeline->plan.steps[pipeline->plan.n_steps - 2].kind != gpsti_step_write())
         return;
     const bool synced = pipeline->plan.desc.fsync == GPST_FSYNC_FILE;
     gpst_path* const path = gpsti_report_add_path(out, "write", synced ? "buffered, fsync" : "buffered");
@@ -47,7 +53,7 @@ GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_s
 GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     bool offloads = false;
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        offloads = offloads || pipeline->plan.steps[s].kind == GPSTI_STEP_OFFLOAD;
+        offloads = offloads || pipeline->plan.steps[s].kind->joins;
     if (!offloads)
         return;
     if (pipeline->plan.device_on_host) {
@@ -74,7 +80,7 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
     const uint64_t n = pipeline->counts.n_submissions ? pipeline->counts.n_submissions : 1;
     const uint64_t tenths = (pipeline->counts.n_submitted * 10 + n / 2) / n;
     const uint32_t wanted =
-        pipeline->tune.on ? pipeline->tune.tuner.now.value[GPST_KNOB_BATCH] : pipeline->plan.desc.batch;
+        pipeline->tune->on ? pipeline->tune->tuner.now.value[GPST_KNOB_BATCH] : pipeline->plan.desc.batch;
     char taken[32];
     if (pipeline->counts.n_submissions == 0 || (pipeline->plan.batch_most < 2 && wanted < 2))
         return;
@@ -120,7 +126,7 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
                     : pipeline->files.advised > 0                               ? "on"
                     : !gpsti_reader_goes_by_cache(pipeline->files.reader, &any) ? "off: reads go past the page cache"
                                                                                 : "off: no read had to wait");
-    if (pipeline->plan.steps[0].kind != GPSTI_STEP_READ)
+    if (pipeline->plan.steps[0].kind != gpsti_step_read())
         return;
     if (ahead->advised > 0)
         gpsti_format(taken, sizeof taken, "%llu files advised", (unsigned long long)ahead->advised);
@@ -130,7 +136,7 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
 }
 
 GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const gpsti_jpeg_device* const jpeg = &pipeline->engines;
+    const gpsti_engines* const jpeg = pipeline->engines;
     bool has_codec = false;
     for (uint32_t s = 0; s < pipeline->plan.desc.n_stages; s++)
         has_codec = has_codec || pipeline->plan.stages[s].desc.kind == GPST_STAGE_DECODE ||
@@ -153,30 +159,30 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
                         "nvJPEG: opening it takes longer than the cores need for the rest");
 }
 
-/* Steps that were taken for want of device memory, in their order. */
+/* What was done for want of device memory, as often as it was. */
 GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    static const char* const texts[GPSTI_N_RELIEFS] = {"",
-                                                       "dropped cached graphs",
-                                                       "gave unused memory back",
-                                                       "halved the batch",
-                                                       "held items back",
-                                                       "left items to the cpu",
-                                                       "raised a limit again"};
-    const uint64_t* const counts = pipeline->memory.shortage.counts;
-    size_t n = 0;
+    const gpsti_shares* const shares = &pipeline->memory;
+    const struct {
+        const char* text;
+        uint64_t n;
+    } done[] = {{"refused", shares->n_refused},
+                {"gave unused memory back", shares->n_trimmed},
+                {"held items back", shares->n_waited},
+                {"left items to the cpu", shares->n_denied}};
     gpst_path* path = NULL;
-    for (int r = 1; r < (int)GPSTI_N_RELIEFS; r++) {
-        if (counts[r] == 0)
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {
+        if (done[i].n == 0)
             continue;
         if (!path)
             path = gpsti_report_add_path(out, "device_memory", "short");
         gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s",
-                     n > 0 ? ", " : "device_memory: ", texts[r], (unsigned long long)counts[r],
-                     counts[r] == 1 ? "" : "s");
+                     n > 0 ? ", " : "device_memory: ", done[i].text, (unsigned long long)done[i].n,
+                     done[i].n == 1 ? "" : "s");
         n = strlen(path->why_not);
     }
-    if (path && pipeline->memory.shortage_reason[0])
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", pipeline->memory.shortage_reason);
+    if (path && shares->reason[0])
+        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", shares->reason);
 }
 
 GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -203,10 +209,10 @@ GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_s
 GPSTI_INTERN void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
     gpst_path* path = NULL;
-    if (pipeline->plan.steps[0].kind == GPSTI_STEP_READ)
+    if (pipeline->plan.steps[0].kind == gpsti_step_read())
         gpsti_report_read_path(pipeline, out);
     gpsti_report_memory_path(pipeline, out);
-    path = gpsti_report_add_path(out, "device", pipeline->flow.device_lost ? "cpu" : info->backend);
+    path = gpsti_report_add_path(out, "device", pipeline->signals.device_lost ? "cpu" : info->backend);
     gpsti_copy_text(path->why_not, sizeof path->why_not,
                     pipeline->counts.fallback_reason[0] ? pipeline->counts.fallback_reason : info->backend_reason);
     gpsti_report_shortage_path(pipeline, out);

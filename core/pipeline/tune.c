@@ -2,15 +2,15 @@
    pauses the source for the guard's plain blocks. Decides nothing: tuner.c, window.c and guard.c do. */
 #include "../base/platform_internal.h"
 
-#include "pipeline_internal.h"
+#include "engine_internal.h"
 
 #include <string.h>
 
 /* ---- the desc --------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpsti_step_kind kind) {
+GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpst_resource resource) {
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind == kind)
+        if (pipeline->plan.steps[s].kind->resource == resource)
             return true;
     return false;
 }
@@ -21,10 +21,10 @@ GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_p
     out->cores = pipeline->context->info.cores_allowed;
     out->workers = pipeline->plan.n_workers;
     out->outputs = pipeline->plan.n_parts;
-    out->reads = gpsti_tune_has(pipeline, GPSTI_STEP_READ);
-    out->writes = gpsti_tune_has(pipeline, GPSTI_STEP_WRITE);
+    out->reads = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_IN);
+    out->writes = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_OUT);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
-    out->streams = gpsti_tune_has(pipeline, GPSTI_STEP_OFFLOAD) && pipeline->context->device_info.asynchronous;
+    out->streams = gpsti_tune_has(pipeline, GPST_RESOURCE_GPU) && pipeline->context->device_info.asynchronous;
     out->inside = pipeline->plan.kernel_threads;
     out->batch = pipeline->plan.batch_most;
     out->preset = desc->preset;
@@ -63,19 +63,19 @@ GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
     return false;
 }
 
-/* slots_capacity: as many as the tuner may ever ask for; without a tuner, as many as the run starts with. */
+/* capacity: as many as the tuner may ever ask for; without a tuner, as many as the run starts with. */
 GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_desc* desc) {
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpsti_tuner* const tuner = &pipeline->tune->tuner;
     gpsti_tuner_budget budget;
     if (pipeline->plan.desc.mode != GPST_RUN_ENGINE) {
         tuner->now.value[GPST_KNOB_LOOP] = (uint32_t)pipeline->plan.desc.mode;
-        pipeline->items.n_slots = pipeline->items.slots_capacity = 1;
+        pipeline->items.n_slots = pipeline->items.capacity = 1;
         return;
     }
     gpsti_tune_budget(pipeline, desc, &budget);
     gpsti_tuner_init(tuner, &budget);
-    pipeline->tune.on = gpsti_tune_is_wanted(desc);
-    if (!pipeline->tune.on) { /* nothing moves: as many as are named, or the default */
+    pipeline->tune->on = gpsti_tune_is_wanted(desc);
+    if (!pipeline->tune->on) { /* nothing moves: as many as are named, or the default */
         tuner->now.value[GPST_KNOB_STREAMS] = 0;
         tuner->now.value[GPST_KNOB_WRITES] = budget.writes ? pipeline->plan.desc.n_writes : 0;
         tuner->now.value[GPST_KNOB_BATCH] = budget.batch > 1 && desc->batch > 0 ? desc->batch : 1;
@@ -86,14 +86,14 @@ GPSTI_INTERN void gpsti_tune_init(gpst_pipeline* pipeline, const gpst_pipeline_d
     }
     pipeline->plan.kernel_threads = tuner->now.value[GPST_KNOB_INSIDE];
     pipeline->items.n_slots = tuner->now.value[GPST_KNOB_SLOTS];
-    pipeline->items.slots_capacity = pipeline->tune.on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->items.n_slots;
+    pipeline->items.capacity = pipeline->tune->on ? tuner->most.value[GPST_KNOB_SLOTS] : pipeline->items.n_slots;
 }
 
 /* ---- values put to work -------------------------------------------------------------------------- */
 
 /* A knob that could not be moved stays where it was for the rest of the run. */
 GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, uint32_t value) {
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
+    gpsti_tuner* const tuner = &pipeline->tune->tuner;
     gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, knob, value, value);
     gpsti_format(decision->reason, sizeof decision->reason, "%u refused: %.80s", tuner->now.value[knob],
                  gpst_last_reason());
@@ -102,15 +102,15 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
 
 /* What the stages imply, else what the knob says. */
 GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    const uint32_t depth = gpsti_step_depth(pipeline, step);
-    return depth > 0 ? depth : pipeline->tune.tuner.now.value[GPST_KNOB_STREAMS];
+    const uint32_t depth = gpsti_step_depth(&pipeline->plan, step);
+    return depth > 0 ? depth : pipeline->tune->tuner.now.value[GPST_KNOB_STREAMS];
 }
 
-GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
-    const uint32_t* const now = pipeline->tune.tuner.now.value;
+GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline) {
+    const uint32_t* const now = pipeline->tune->tuner.now.value;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
     if (GPST_FAILED(gpsti_items_make(pipeline, now[GPST_KNOB_SLOTS])))
-        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->items.n_slots_made);
+        gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->items.n_made);
     pipeline->items.n_slots = now[GPST_KNOB_SLOTS];
     if (reads > 0 && reads != pipeline->plan.desc.n_reads &&
         GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
@@ -120,39 +120,19 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpst_pipeline* pipeline) {
         gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->plan.desc.n_writes);
     pipeline->plan.desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->plan.desc.n_reads;
     pipeline->plan.desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->plan.desc.n_writes;
-    pipeline->flow.n_active = now[GPST_KNOB_WORKERS];
+    pipeline->plan.n_active = now[GPST_KNOB_WORKERS];
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind == GPSTI_STEP_OFFLOAD)
+        if (pipeline->plan.steps[s].kind->joins)
             pipeline->plan.steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->plan.steps[s]);
-    gpsti_queues_set_batch(pipeline, now[GPST_KNOB_BATCH]);
+    gpsti_plan_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->counts.frozen = false;
-    gpsti_scheduler_wake(pipeline->context->scheduler);
-}
-
-/* ---- memory ---------------------------------------------------------------------------------------- */
-
-GPSTI_INTERN uint32_t gpsti_tune_n_fit(const gpst_pipeline* pipeline) {
-    const gpst_context_info* const info = &pipeline->context->info;
-    const gpsti_fit fit = {info->max_host_bytes, info->max_device_bytes,
-                           gpsti_a64_load(&pipeline->memory.item_host_bytes),
-                           gpsti_a64_load(&pipeline->memory.item_device_bytes), pipeline->counts.items.ok > 0};
-    return gpsti_fit_n_items(&fit);
-}
-
-GPSTI_PRIVATE void gpsti_tune_count_device_bytes(const gpsti_item* item) {
-    gpsti_a64* const most = &item->pipeline->memory.item_device_bytes;
-    uint64_t bytes = 0;
-    for (uint32_t k = 0; k < item->pipeline->plan.n_sets; k++)
-        for (uint32_t i = 0; i < item->pipeline->plan.sets[k].capacity; i++)
-            bytes += item->sets[k].device[i].charged_bytes;
-    if (bytes > gpsti_a64_load(most))
-        gpsti_a64_store(most, bytes);
+    gpsti_scheduler_wake(locked);
 }
 
 /* ---- windows ----------------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
-    const gpsti_tune* const tune = &pipeline->tune;
+    const gpsti_tune* const tune = pipeline->tune;
     gpst_reader_info reader;
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
@@ -167,13 +147,13 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
         gpst_reader_query_info(pipeline->files.reader, &reader);
         out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
     }
-    out->cpu_ns = gpsti_account_cpu_ns(pipeline);
+    out->cpu_ns = gpsti_count_cpu_ns(pipeline);
     out->slots_full_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
-    gpsti_window_open(&pipeline->tune.window, pipeline->counts.end_ns);
-    gpsti_tune_sum(pipeline, &pipeline->tune.totals);
+    gpsti_window_open(&pipeline->tune->window, pipeline->counts.end_ns);
+    gpsti_tune_sum(pipeline, &pipeline->tune->totals);
 }
 
 /* 0 = not known. */
@@ -183,12 +163,12 @@ GPSTI_PRIVATE uint64_t gpsti_tune_n_left(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
-    const gpsti_tune* const tune = &pipeline->tune;
+    const gpsti_tune* const tune = pipeline->tune;
     const gpsti_tuner_window* const before = &tune->totals;
     gpsti_tune_sum(pipeline, out);
     out->n_items = tune->window.n_items;
     out->n_left = gpsti_tune_n_left(pipeline);
-    out->item_bytes = gpsti_a64_load(&pipeline->memory.item_host_bytes);
+    out->item_bytes = gpsti_a64_load(&pipeline->memory.taken[GPSTI_OF_HOST]);
     out->wall_ns = pipeline->counts.end_ns - tune->window.start_ns;
     out->noise = gpsti_window_noise(&tune->window);
     for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++) {
@@ -202,13 +182,13 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
 /* ---- the guard ------------------------------------------------------------------------------------------ */
 
 GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
-    pipeline->tune.paused = true;
-    pipeline->tune.block_items = n_items;
+    pipeline->tune->paused = true;
+    pipeline->tune->block_items = n_items;
 }
 
 GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
-    gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    const gpst_guard_report* const report = &pipeline->tune.guard.report;
+    gpsti_tuner* const tuner = &pipeline->tune->tuner;
+    const gpst_guard_report* const report = &pipeline->tune->guard.report;
     tuner->n_items = pipeline->counts.items.ok + pipeline->counts.items.failed;
     gpst_tuner_decision* const decision =
         gpsti_tuner_add_decision(tuner, GPST_KNOB_LOOP, tuner->now.value[GPST_KNOB_LOOP], (uint32_t)loop);
@@ -219,7 +199,7 @@ GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode lo
 }
 
 GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
+    gpsti_tune* const tune = pipeline->tune;
     /* As the block ran: one item at a time, whose kernels may have every core. */
     const gpst_run_mode plain = pipeline->plan.kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
@@ -229,14 +209,15 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
 }
 
 GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
-    gpsti_guard* const guard = &pipeline->tune.guard;
+    gpsti_guard* const guard = &pipeline->tune->guard;
     const gpsti_clock* const source = &pipeline->counts.source_clock;
     const double engine_ns = (double)window->wall_ns / (double)window->n_items;
     const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
     if (guard->decided || !pipeline->plan.desc.source)
         return;
     const double others = gpsti_report_others(pipeline, pipeline->counts.end_ns - pipeline->counts.start_ns);
-    const gpsti_guard_estimate plain = gpsti_guard_expect(window, pipeline->tune.tuner.budget.cores, others, source_ns);
+    const gpsti_guard_estimate plain =
+        gpsti_guard_expect(window, pipeline->tune->tuner.budget.cores, others, source_ns);
     const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, plain, window->n_left);
     if (n_items > 0)
         gpsti_tune_pause(pipeline, n_items);
@@ -245,13 +226,13 @@ GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_w
 }
 
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
-    return pipeline->tune.paused && gpsti_a32_load(&pipeline->items.in_flight) == 0 &&
-           gpsti_a32_load(&pipeline->flow.executing) == 0 && !pipeline->flow.source_running;
+    return pipeline->tune->paused && gpsti_a32_load(&pipeline->items.in_flight) == 0 &&
+           gpsti_a32_load(&pipeline->items.executing) == 0 && !pipeline->flow->source_running;
 }
 
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
-    gpsti_tune* const tune = &pipeline->tune;
-    tune->n_unjudged = pipeline->flow.n_active;
+    gpsti_tune* const tune = pipeline->tune;
+    tune->n_unjudged = pipeline->plan.n_active;
     if (n_items == 0) { /* the source is dry, or the run cancelled */
         tune->paused = false;
     } else if (!tune->guard.decided) {
@@ -266,15 +247,15 @@ GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items
 
 /* ---- an item has ended ------------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
-    gpsti_tune* const tune = &pipeline->tune;
+GPSTI_PRIVATE void gpsti_tune_judge(gpsti_locked locked, gpst_pipeline* pipeline) {
+    gpsti_tune* const tune = pipeline->tune;
     gpsti_tuner_window window;
     gpsti_tune_close_window(pipeline, &window);
     const uint32_t n_decisions = tune->tuner.n_decisions;
     const bool moved =
         gpsti_tuner_judge(&tune->tuner, &window, pipeline->counts.items.ok + pipeline->counts.items.failed);
     if (moved)
-        gpsti_tune_apply(pipeline);
+        gpsti_tune_apply(locked, pipeline);
     tune->n_unjudged = moved ? gpsti_a32_load(&pipeline->items.in_flight) : 0;
     if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
@@ -283,26 +264,25 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpst_pipeline* pipeline) {
     gpsti_tune_open_window(pipeline);
 }
 
-GPSTI_INTERN void gpsti_tune_open(gpst_pipeline* pipeline) {
-    gpsti_tune_apply(pipeline);
-    pipeline->tune.n_unjudged = pipeline->flow.n_active; /* the first items make their memory, and caches are cold */
+GPSTI_INTERN void gpsti_tune_open(gpsti_locked locked, gpst_pipeline* pipeline) {
+    gpsti_tune_apply(locked, pipeline);
+    pipeline->tune->n_unjudged = pipeline->plan.n_active; /* the first items make their memory, and caches are cold */
 }
 
-GPSTI_INTERN void gpsti_tune_hold(gpst_pipeline* pipeline, uint32_t n_items) {
-    gpsti_tune* const tune = &pipeline->tune;
+GPSTI_INTERN void gpsti_tune_hold(gpsti_locked locked, gpst_pipeline* pipeline, uint32_t n_items) {
+    gpsti_tune* const tune = pipeline->tune;
     tune->tuner.n_items = pipeline->counts.items.ok + pipeline->counts.items.failed;
     if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
         return;
-    gpsti_tune_apply(pipeline);
+    gpsti_tune_apply(locked, pipeline);
     tune->n_unjudged = gpsti_a32_load(&pipeline->items.in_flight);
     gpsti_guard_forget(&tune->guard);
 }
 
-GPSTI_INTERN void gpsti_tune_count(const gpsti_item* item) {
+GPSTI_INTERN void gpsti_tune_count(gpsti_locked locked, gpsti_item* item) {
     gpst_pipeline* const pipeline = item->pipeline;
-    gpsti_tune* const tune = &pipeline->tune;
-    gpsti_tune_count_device_bytes(item);
-    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->flow.open) == 0 ||
+    gpsti_tune* const tune = pipeline->tune;
+    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->signals.open) == 0 ||
         item->shown.result == GPST_ERROR_CANCELLED)
         return;
     if (tune->n_unjudged > 0) {
@@ -310,8 +290,8 @@ GPSTI_INTERN void gpsti_tune_count(const gpsti_item* item) {
             gpsti_tune_open_window(pipeline);
         return;
     }
-    if (gpsti_window_add(&tune->window, pipeline->counts.end_ns, pipeline->flow.n_active))
-        gpsti_tune_judge(pipeline);
+    if (gpsti_window_add(&tune->window, pipeline->counts.end_ns, pipeline->plan.n_active))
+        gpsti_tune_judge(locked, pipeline);
 }
 
 /* ---- asked from outside -------------------------------------------------------------------------------- */
@@ -322,16 +302,15 @@ GPST_API void gpst_pipeline_query_tuner(gpst_pipeline* pipeline, gpst_tuner_repo
     memset(out, 0, sizeof *out);
     if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_query_tuner")))
         return;
-    gpsti_scheduler* const scheduler = pipeline->context->scheduler;
-    const gpsti_tuner* const tuner = &pipeline->tune.tuner;
-    gpsti_mutex_lock(&scheduler->mutex);
-    out->on = pipeline->tune.on;
+    const gpsti_tuner* const tuner = &pipeline->tune->tuner;
+    const gpsti_locked locked = gpsti_lock(pipeline->context);
+    out->on = pipeline->tune->on;
     out->frozen = tuner->state == GPSTI_TUNER_FROZEN;
     out->settings = tuner->now;
     out->least = tuner->least;
     out->most = tuner->most;
     out->n_decisions = tuner->n_decisions;
     memcpy(out->decisions, tuner->decisions, sizeof out->decisions);
-    out->guard = pipeline->tune.guard.report;
-    gpsti_mutex_unlock(&scheduler->mutex);
+    out->guard = pipeline->tune->guard.report;
+    gpsti_unlock(locked);
 }

@@ -16,17 +16,56 @@ typedef struct gpsti_worker {
 } gpsti_worker;
 
 static GPSTI_TLS const gpsti_worker* gpsti_this_worker = NULL;
+static GPSTI_TLS gpsti_scheduler* gpsti_this_work = NULL; /* of the innermost task that this thread runs */
+
+GPSTI_INTERN gpsti_locked gpsti_lock(gpst_context* context) {
+    gpsti_mutex_lock(&context->scheduler->mutex);
+    return &context->scheduler->held;
+}
+
+GPSTI_INTERN void gpsti_unlock(gpsti_locked locked) { gpsti_mutex_unlock(&locked->scheduler->mutex); }
+
+/* ---- who works ------------------------------------------------------------------ */
+
+GPSTI_INTERN void gpsti_work_begin(gpsti_locked locked, gpsti_work* work) {
+    work->before = gpsti_this_work;
+    work->counts = gpsti_this_work != locked->scheduler;
+    locked->scheduler->n_working += work->counts ? 1 : 0;
+    gpsti_this_work = locked->scheduler;
+}
+
+/* The thread looks for more before it rests. */
+GPSTI_INTERN void gpsti_work_end(gpsti_locked locked, const gpsti_work* work) {
+    gpsti_this_work = work->before;
+    locked->scheduler->n_working -= work->counts ? 1 : 0;
+}
+
+GPSTI_INTERN bool gpsti_scheduler_works_here(const gpsti_scheduler* scheduler) { return gpsti_this_work == scheduler; }
+
+GPSTI_INTERN bool gpsti_work_rests(gpsti_locked locked) {
+    gpsti_scheduler* const scheduler = locked->scheduler;
+    const bool works = gpsti_scheduler_works_here(scheduler);
+    scheduler->n_working -= works ? 1 : 0;
+    if (scheduler->n_working == 0 && scheduler->quiet)
+        (void)scheduler->quiet(locked);
+    return works;
+}
+
+GPSTI_INTERN void gpsti_work_goes_on(gpsti_locked locked, bool worked) {
+    locked->scheduler->n_working += worked ? 1 : 0;
+}
 
 /* ---- clients ------------------------------------------------------------------ */
 
-GPSTI_INTERN void gpsti_scheduler_remove(gpsti_scheduler* scheduler, gpsti_client* client) {
-    (void)scheduler;
+GPSTI_INTERN void gpsti_scheduler_remove(gpsti_locked locked, gpsti_client* client) {
+    (void)locked;
     client->previous->next = client->next;
     client->next->previous = client->previous;
     client->next = client->previous = NULL;
 }
 
-GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* client) {
+GPSTI_INTERN void gpsti_scheduler_add(gpsti_locked locked, gpsti_client* client) {
+    gpsti_scheduler* const scheduler = locked->scheduler;
     client->next = &scheduler->clients;
     client->previous = scheduler->clients.previous;
     scheduler->clients.previous->next = client;
@@ -35,14 +74,14 @@ GPSTI_INTERN void gpsti_scheduler_add(gpsti_scheduler* scheduler, gpsti_client* 
 
 /* The client that ran goes to the back, so that several pipelines share the workers evenly. It is still there: a client
    is removed only when none of its tasks runs. */
-GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_scheduler* scheduler, uint32_t worker_index) {
-    gpsti_client* const head = &scheduler->clients;
+GPSTI_PRIVATE bool gpsti_scheduler_run_any(gpsti_locked locked, uint32_t worker_index) {
+    gpsti_client* const head = &locked->scheduler->clients;
     for (gpsti_client* client = head->next; client != head; client = client->next) {
         if (client->begin_ns > 0 && gpsti_now_ns() < client->begin_ns)
             continue;
-        if (client->run_one(client, worker_index)) {
-            gpsti_scheduler_remove(scheduler, client);
-            gpsti_scheduler_add(scheduler, client);
+        if (client->run_one(locked, client, worker_index)) {
+            gpsti_scheduler_remove(locked, client);
+            gpsti_scheduler_add(locked, client);
             return true;
         }
     }
@@ -62,11 +101,23 @@ GPSTI_PRIVATE int64_t gpsti_scheduler_next_begin_ns(const gpsti_scheduler* sched
     return next_ns;
 }
 
-GPSTI_PRIVATE bool gpsti_scheduler_has_work(const gpsti_scheduler* scheduler) {
+GPSTI_INTERN bool gpsti_scheduler_has_work(const gpsti_scheduler* scheduler) {
     for (const gpsti_client* client = scheduler->clients.next; client != &scheduler->clients; client = client->next)
-        if ((client->begin_ns == 0 || gpsti_now_ns() >= client->begin_ns) && client->has_work(client))
+        if ((client->begin_ns == 0 || gpsti_now_ns() >= client->begin_ns) && client->has_work(&scheduler->held, client))
             return true;
     return scheduler->n_watching == 0 && gpsti_scheduler_next_begin_ns(scheduler) != GPST_FOREVER;
+}
+
+GPSTI_INTERN bool gpsti_scheduler_is_quiet(gpsti_locked locked) {
+    const gpsti_scheduler* const scheduler = locked->scheduler;
+    const gpsti_client* const head = &scheduler->clients;
+    if (scheduler->n_working > 0 || scheduler->n_waking > 0 ||
+        (scheduler->sleepers && gpsti_scheduler_has_work(scheduler)))
+        return false;
+    for (const gpsti_client* client = head->next; client != head; client = client->next)
+        if (client->n_helpers > 0 && client->has_work(locked, client))
+            return false;
+    return true;
 }
 
 /* ---- workers -------------------------------------------------------------------- */
@@ -80,14 +131,16 @@ GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
     gpsti_cond_signal(&worker->called);
 }
 
-GPSTI_INTERN void gpsti_scheduler_wake(gpsti_scheduler* scheduler) {
+GPSTI_INTERN void gpsti_scheduler_wake(gpsti_locked locked) {
+    gpsti_scheduler* const scheduler = locked->scheduler;
     if (scheduler->n_helpers > 0) /* each can run the tasks of one client only */
         gpsti_cond_broadcast(&scheduler->work);
     if (scheduler->sleepers && scheduler->n_waking == 0 && gpsti_scheduler_has_work(scheduler))
         gpsti_scheduler_call_worker(scheduler);
 }
 
-GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_scheduler* scheduler) {
+GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_locked locked) {
+    gpsti_scheduler* const scheduler = locked->scheduler;
     while (scheduler->sleepers)
         gpsti_scheduler_call_worker(scheduler);
     gpsti_cond_broadcast(&scheduler->work);
@@ -120,20 +173,30 @@ GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
     gpsti_scheduler* const scheduler = self->scheduler;
     gpsti_this_worker = self;
     gpsti_mutex_lock(&scheduler->mutex);
-    while (!scheduler->stopping)
-        if (!gpsti_scheduler_run_any(scheduler, self->index))
+    while (!scheduler->stopping) {
+        if (gpsti_scheduler_run_any(&scheduler->held, self->index))
+            continue;
+        const bool moves = scheduler->n_working == 0 && scheduler->quiet && scheduler->quiet(&scheduler->held);
+        if (!moves || !gpsti_scheduler_run_any(&scheduler->held, self->index))
             gpsti_worker_sleep(self);
+    }
     gpsti_mutex_unlock(&scheduler->mutex);
 }
 
-GPSTI_INTERN void gpsti_scheduler_help(gpsti_scheduler* scheduler, gpsti_client* client, uint32_t worker_index,
+GPSTI_INTERN void gpsti_scheduler_help(gpsti_locked locked, gpsti_client* client, uint32_t worker_index,
                                        int64_t deadline_ns) {
-    if (client->run_one(client, worker_index)) {
-        gpsti_scheduler_wake(scheduler); /* it may not come again */
+    gpsti_scheduler* const scheduler = locked->scheduler;
+    if (client->run_one(locked, client, worker_index)) {
+        gpsti_scheduler_wake(locked); /* it may not come again */
         return;
     }
     scheduler->n_helpers++;
-    gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
+    client->n_helpers++;
+    const bool worked = gpsti_work_rests(locked);
+    if (!client->has_work(locked, client)) /* which its rest may have brought */
+        gpsti_cond_wait_until(&scheduler->work, &scheduler->mutex, deadline_ns);
+    gpsti_work_goes_on(locked, worked);
+    client->n_helpers--;
     scheduler->n_helpers--;
 }
 
@@ -165,6 +228,7 @@ GPSTI_INTERN gpst_result gpsti_scheduler_create(gpsti_host* host, uint32_t n_wor
     if (!scheduler)
         return GPST_ERROR_MEMORY;
     scheduler->host = host;
+    scheduler->held.scheduler = scheduler;
     scheduler->n_workers = n_workers;
     scheduler->clients.next = scheduler->clients.previous = &scheduler->clients;
     gpst_result result = gpsti_mutex_init(&scheduler->mutex);
@@ -194,7 +258,7 @@ GPSTI_INTERN void gpsti_scheduler_destroy(gpsti_scheduler* scheduler) {
         return;
     gpsti_mutex_lock(&scheduler->mutex);
     scheduler->stopping = true;
-    gpsti_scheduler_wake_all(scheduler);
+    gpsti_scheduler_wake_all(&scheduler->held);
     gpsti_mutex_unlock(&scheduler->mutex);
     for (uint32_t i = 0; i < scheduler->n_started; i++)
         gpsti_thread_join(&scheduler->threads[i]);

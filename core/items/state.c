@@ -1,0 +1,41 @@
+/* core/items/state.c -- what an item is doing: it moves from list to list, and comes back from where it was parked. */
+#include "../base/platform_internal.h"
+
+#include "pipeline_internal.h"
+
+GPSTI_INTERN bool gpsti_is_plain(const gpst_pipeline* pipeline) { return gpsti_a32_load(&pipeline->signals.open) == 0; }
+
+GPSTI_INTERN bool gpsti_item_has_failed(const gpsti_item* item) { return gpsti_a32_load(&item->failed) != 0; }
+
+/* A thread has the item: nobody else takes what it has. */
+GPSTI_INTERN void gpsti_grant_hold(gpsti_locked locked, gpsti_item* item) {
+    const uint64_t used = gpsti_a64_load(&item->used[GPSTI_OF_DEVICE]);
+    (void)locked;
+    if (used > gpsti_a64_load(&item->grant[GPSTI_OF_DEVICE]))
+        gpsti_grant_set(item, GPSTI_OF_DEVICE, used);
+}
+
+GPSTI_INTERN void gpsti_item_enter(gpsti_locked locked, gpsti_item* item, gpsti_item_state state) {
+    gpsti_item_list* const lists = item->pipeline->items.lists;
+    gpsti_item_list *const from = &lists[item->state], *const to = &lists[state];
+    if (state == GPSTI_ITEM_RUNS)
+        gpsti_grant_hold(locked, item);
+    *(item->previous ? &item->previous->next : &from->first) = item->next;
+    *(item->next ? &item->next->previous : &from->last) = item->previous;
+    from->n--;
+    item->state = state;
+    item->next = NULL;
+    item->previous = to->last;
+    *(to->last ? &to->last->next : &to->first) = item;
+    to->last = item;
+    to->n++;
+}
+
+GPSTI_INTERN void gpsti_batch_return(gpsti_batch* batch, gpst_result result) {
+    gpst_pipeline* const pipeline = batch->item->pipeline;
+    const gpsti_locked locked = gpsti_lock(pipeline->context);
+    batch->returned = true;
+    batch->result = result;
+    pipeline->goes_on(locked, batch);
+    gpsti_unlock(locked);
+}
