@@ -22,7 +22,7 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc,
                   GPSTI_CREATE ": stages[%u].decode: only for DECODE", s);
     GPSTI_FAIL_IF(stage->encode && stage->kind != GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].encode: only for ENCODE", s);
-    return gpsti_kind_of(stage->kind)->check(desc, s);
+    return gpsti_kind_of(stage->kind)->check_desc(desc, s);
 }
 
 GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc, uint32_t s) {

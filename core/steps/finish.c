@@ -127,7 +127,7 @@ GPSTI_INTERN const gpsti_step_kind* gpsti_step_finish(void) {
                                          GPST_RESOURCE_CPU,
                                          /* joins */ false,
                                          /* calls */ false,
-                                         /* check */ NULL,
+                                         /* check_desc */ NULL,
                                          gpsti_finish_plan,
                                          /* queues */ NULL,
                                          /* next */ NULL,

@@ -18,7 +18,7 @@ typedef struct gpsti_step_kind {
     bool joins;             /* stages of this kind that follow one another are one step, with clocks for its copies */
     bool calls;             /* its service is a function on a thread, which computes or waits */
     /* Is the desc of stage number s right? */
-    gpst_result (*check)(const gpst_pipeline_desc* desc, uint32_t s);
+    gpst_result (*check_desc)(const gpst_pipeline_desc* desc, uint32_t s);
     /* What is special about the step: concurrency, gated, repeatable. */
     void (*plan)(const gpst_pipeline* pipeline, gpsti_step* step, bool asynchronous);
     /* Must the item come through the queue, though nothing gates the step? NULL: no. Not locked. */
