@@ -198,13 +198,6 @@ GPSTI_INTERN void gpsti_memory_query_kept(gpsti_memory* memory, uint64_t* host_b
     gpsti_mutex_unlock(&memory->mutex);
 }
 
-GPSTI_INTERN uint64_t gpsti_memory_n_returned(gpsti_memory* memory, bool on_device) {
-    gpsti_mutex_lock(&memory->mutex);
-    const uint64_t n = memory->n_returned[on_device];
-    gpsti_mutex_unlock(&memory->mutex);
-    return n;
-}
-
 /* With it. */
 GPSTI_INTERN void gpsti_memory_sum_up(const gpsti_memory* memory, bool on_device, gpst_memory_account* out) {
     const gpsti_memory_kind kind = on_device ? GPSTI_MEMORY_DEVICE : GPSTI_MEMORY_HOST;

@@ -175,7 +175,6 @@ GPSTI_PRIVATE void gpsti_memory_drop(gpsti_memory* memory, uint32_t index) {
     gpsti_mutex_lock(&memory->mutex);
     gpsti_memory_refund(memory, gone.kind, gone.charged_bytes);
     memory->n_freed++;
-    memory->n_returned[gpsti_memory_on_device(gone.kind)]++;
     memory->n_freeing--;
     gpsti_memory_tell(memory);
 }
@@ -351,8 +350,8 @@ GPSTI_PRIVATE void gpsti_memory_lend(gpsti_memory* memory, const gpsti_memory_re
 }
 
 /* charged_bytes are charged to the pool and the context. */
-GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, gpsti_memory_request* request,
-                                            uint64_t charged_bytes, gpst_buffer* out) {
+GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, gpsti_memory_request* request, uint64_t charged_bytes,
+                                            gpst_buffer* out) {
     gpst_pool* const pool = request->pool;
     gpsti_memory_block made;
     uint32_t index = 0;
@@ -473,7 +472,6 @@ GPSTI_INTERN bool gpsti_memory_give(gpsti_memory* memory, const gpst_pool* pool,
     gpsti_memory_poison(block);
     block->state = GPSTI_MEMORY_FREE;
     block->freed_at = ++memory->clock;
-    memory->n_returned[gpsti_memory_on_device(block->kind)]++;
     block->next = memory->free[block->kind][block->class_index];
     memory->free[block->kind][block->class_index] = index;
     gpsti_memory_count_kept(memory, block, true);

@@ -76,7 +76,7 @@ struct gpsti_memory {
     gpst_tag_info tags[GPSTI_MEMORY_TAGS];
     gpsti_memory_cache* caches; /* of host memory */
     gpsti_a64 lent_bytes[2]; /* on loan, of the host, of the device; written under the mutex */
-    uint64_t peak_bytes[2], n_returned[2]; /* of the host, of the device; returned: given back or freed, ever */
+    uint64_t peak_bytes[2]; /* of the host, of the device */
     gpst_memory_marks marks;               /* resolved */
     bool above_budget, above_device;       /* no more alerts until use has fallen to the target */
     uint64_t n_alerts;
@@ -194,8 +194,6 @@ GPSTI_INTERN void gpsti_memory_sum_up(const gpsti_memory* memory, bool on_device
    has it. */
 GPSTI_INTERN uint64_t gpsti_memory_shrink(gpsti_memory* memory, bool on_device, uint64_t target_bytes);
 GPSTI_INTERN uint64_t gpsti_memory_shrink_to(gpsti_memory* memory, bool on_device, uint64_t target_bytes);
-/* Rises whenever memory of the context comes back: a loan, or bytes to the system. Takes the mutex. */
-GPSTI_INTERN uint64_t gpsti_memory_n_returned(gpsti_memory* memory, bool on_device);
 
 /* ---- texts: core/memory/dump.c; without the mutex -------------------------------------------------- */
 

@@ -47,7 +47,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_behind(gpsti_item* item, uint32_t first, ui
     return &item->batch;
 }
 
-GPSTI_PRIVATE gpsti_batch* gpsti_run_again(gpsti_run* run, gpsti_batch* batch, gpsti_outcome outcome);
+GPSTI_PRIVATE gpsti_batch* gpsti_run_again(gpsti_run* run, gpsti_batch* batch);
 
 /* The item's thread takes the first part; in a plain loop all of them, each through all its steps while the bytes are
    in the cache. An item without pictures has no parts, but it may have files. */
@@ -60,7 +60,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_split(gpsti_run* run, gpsti_item* item) {
     const gpsti_outcome outcome =
         !failed && steps[first].kind->run_all ? steps[first].kind->run_all(run, item) : GPSTI_OTHER_FORM;
     if (outcome == GPSTI_AGAIN)
-        return gpsti_run_again(run, &item->batch, outcome);
+        return gpsti_run_again(run, &item->batch);
     const bool ok = !gpsti_item_has_failed(item);
     uint32_t n = ok && outcome != GPSTI_DONE ? gpsti_run_count_parts(item, first, last) : 0;
     if (n == 0 && ok && steps[last].reads == 0 && last > first) { /* files alone are left to be written */
@@ -134,10 +134,9 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_repeat(gpsti_locked locked, gpsti_item* ite
 }
 
 /* All items of the batch once more. The first goes on on this thread, if it need not wait. */
-GPSTI_PRIVATE gpsti_batch* gpsti_run_again(gpsti_run* run, gpsti_batch* batch, gpsti_outcome outcome) {
+GPSTI_PRIVATE gpsti_batch* gpsti_run_again(gpsti_run* run, gpsti_batch* batch) {
     gpsti_item** const items = batch->items;
     const uint32_t n = batch->n;
-    (void)outcome;
     const gpsti_locked locked = gpsti_run_lock(run);
     gpsti_queue_leave_device(locked, batch);
     gpsti_queue_leave(locked, batch);
@@ -201,7 +200,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_after(gpsti_run* run, gpsti_batch* batch, g
     case GPSTI_OTHER_FORM:
         break;
     }
-    return gpsti_run_again(run, batch, outcome);
+    return gpsti_run_again(run, batch);
 }
 
 /* ---- one step ------------------------------------------------------------------------------------------ */

@@ -10,8 +10,6 @@
 #define GPSTI_WINDOW_NS 100000000 /* at least: shorter windows are of chance */
 #define GPSTI_WINDOW_BLOCKS 4     /* at least: their spread is the noise */
 #define GPSTI_WINDOW_BLOCK_ITEMS 4
-#define GPSTI_FIT_UNSEEN_BYTES ((uint64_t)64 << 20) /* of host memory an item is expected to take before one ended, */
-#define GPSTI_FIT_UNSEEN 4                          /* or so many times what an item has taken by then */
 
 GPSTI_INTERN void gpsti_window_open(gpsti_window* window, int64_t now_ns) {
     memset(window, 0, sizeof *window);
@@ -40,16 +38,4 @@ GPSTI_INTERN double gpsti_window_noise(const gpsti_window* window) {
     const double mean = window->block_sum / n;
     const double variance = (window->block_squares - n * mean * mean) / (n - 1.0);
     return variance > 0.0 ? gpsti_sqrt64(variance / n) / mean : 0.0;
-}
-
-/* The next item may take an eighth more than the largest so far. */
-GPSTI_INTERN uint32_t gpsti_fit_n_items(const gpsti_fit* fit) {
-    const uint64_t unseen = GPSTI_FIT_UNSEEN * fit->item_host_bytes;
-    uint64_t bytes = fit->item_host_bytes + fit->item_host_bytes / 8;
-    if (!fit->any_ended)
-        bytes = unseen > GPSTI_FIT_UNSEEN_BYTES ? unseen : GPSTI_FIT_UNSEEN_BYTES;
-    uint64_t n = fit->max_host_bytes / (bytes > 0 ? bytes : 1);
-    if (fit->item_device_bytes > 0 && fit->max_device_bytes / fit->item_device_bytes < n)
-        n = fit->max_device_bytes / fit->item_device_bytes;
-    return n < 1 ? 1 : n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
 }

@@ -18,14 +18,4 @@ GPSTI_INTERN bool gpsti_window_add(gpsti_window* window, int64_t now_ns, uint32_
 /* Standard error of the mean block, as a part of it; 1 where there are too few blocks. */
 GPSTI_INTERN double gpsti_window_noise(const gpsti_window* window);
 
-/* What is known of the memory of items, and what they may take. */
-typedef struct gpsti_fit {
-    uint64_t max_host_bytes, max_device_bytes;
-    uint64_t item_host_bytes, item_device_bytes; /* of the largest item so far, ended or not; 0 = none took any */
-    bool any_ended;                              /* else item_host_bytes may be a part of an item */
-} gpsti_fit;
-
-/* Items that may be in flight at once; at least 1. */
-GPSTI_INTERN uint32_t gpsti_fit_n_items(const gpsti_fit* fit);
-
 #endif
