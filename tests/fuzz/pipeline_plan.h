@@ -1,9 +1,5 @@
 /* tests/fuzz/pipeline_plan.h -- a random pipeline as plain data: its stages and sets, its items, how it is fed, who
-   takes its results, and what may come of an item. Draws only; pipeline_model.h computes, fuzz_pipeline.c runs.
-
-   Known to go wrong, and left out without --known:
-     memory    so little host memory that items leave each other none; with priorities and ordered stages: hangs
-     deadline  deadlines where device memory is short: hangs */
+   takes its results, and what may come of an item. Draws only; pipeline_model.h computes, fuzz_pipeline.c runs. */
 #ifndef GPST_FUZZ_PIPELINE_PLAN_H
 #define GPST_FUZZ_PIPELINE_PLAN_H
 
@@ -419,10 +415,8 @@ static void draw_service(stage_plan* stage, draw* from, bool is_calm) {
         stage->batch_fails = 2 + pick(from, 4);
     if (stage->kind == MAKE && one_in(from, 3))
         stage->concurrency = 1 + pick(from, 2);
-    const bool may_be_ordered =
-        !stage->owner->world->is_host_short || draws_known("memory"); /* items leave each other no memory */
-    stage->is_ordered = stage->kind == MAKE && one_in(from, 4) && may_be_ordered;
-    stage->is_stateful = has_func && one_in(from, 5) && may_be_ordered;
+    stage->is_ordered = stage->kind == MAKE && one_in(from, 4);
+    stage->is_stateful = has_func && one_in(from, 5);
     stage->is_capturable = stage->kind == KERNEL && one_in(from, 2);
     if (is_calm)
         return;
@@ -459,8 +453,7 @@ static void draw_desc(plan* self, draw* from) {
     desc->n_items_expected = one_in(from, 3) ? 1 + pick(from, MOST_ITEMS) : 0;
     if (!pulls && !world->is_calm && one_in(from, 3))
         desc->full_policy = (gpst_full_policy)pick(from, 4);
-    if (!pulls && !world->is_calm && has_batch && (!world->is_device_short || draws_known("deadline")) &&
-        one_in(from, 3))
+    if (!pulls && !world->is_calm && has_batch && one_in(from, 3))
         desc->deadline_ns = (int64_t)20000 << pick(from, 14);
     self->may_drop = self->may_drop || desc->deadline_ns > 0 || desc->full_policy != GPST_FULL_BLOCK;
     for (uint32_t k = 0; k < self->n_sets; k++) {
@@ -518,7 +511,7 @@ static void draw_plan(plan* self, fuzz_world* world, draw* from, bool has_jpeg) 
     self->stream_every = one_in(from, 4) ? 1 + pick(from, 3) : 0;
     self->fail_early_every = !is_calm && one_in(from, 5) ? 2 + pick(from, 6) : 0;
     self->would_block_every = one_in(from, 4) ? 2 + pick(from, 6) : 0;
-    self->with_priorities = (!world->is_host_short || draws_known("memory")) && one_in(from, 3);
+    self->with_priorities = one_in(from, 3);
     self->submits_forever = one_in(from, 2);
     if (self->way == TWO_THREADS && self->ending == DESTROYED)
         self->submits_forever = false; /* nobody takes any more */
@@ -543,8 +536,7 @@ static void draw_world(fuzz_world* self, draw* from, const char* backend, bool h
     self->is_device_short = one_in(from, 4) && !self->is_calm;
     self->desc.backend = self->backend_text;
     self->desc.n_workers = 1 + pick(from, 4);
-    /* With less host memory items have waited for each other for ever. */
-    const uint64_t host = (uint64_t)16384 << (draws_known("memory") ? pick(from, 11) : 5 + pick(from, 6));
+    const uint64_t host = (uint64_t)16384 << pick(from, 11);
     const uint64_t device = (uint64_t)16384 << pick(from, 8);
     self->desc.max_host_bytes = self->is_host_short ? host + host * pick(from, 8) / 8 : 0;
     self->desc.max_device_bytes = self->is_device_short ? device + device * pick(from, 8) / 8 : 0;

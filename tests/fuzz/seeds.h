@@ -10,7 +10,6 @@
      fuzz_x --seeds FILE              the number at the beginning of each line, and others where --seed says so
      fuzz_x FILE ...                  the bytes of each file instead of a seed
      --backend NAME                   that one instead of cpu and sim; GPUSTAGE_TEST_BACKEND says the same
-     --known all | KIND,...           what is known to go wrong is drawn, too: kinds that the fuzzer leaves out else
 
    With clang's -fsanitize=fuzzer and -DFUZZ_NO_MAIN there is no main, and the fuzzer's bytes are played. */
 #ifndef GPST_FUZZ_SEEDS_H
@@ -23,14 +22,9 @@
 #include <stdatomic.h>
 
 static struct {
-    const char* known;
     uint64_t n_refused; /* desc that a create refused, and why the last one */
     char refusal[300];
-} seeds = {"", 0, ""};
-
-static inline bool draws_known(const char* kind) {
-    return strcmp(seeds.known, "all") == 0 || strstr(seeds.known, kind) != NULL;
-}
+} seeds = {0, ""};
 
 /* For another thread. */
 static draw fork_draw(draw* from) {
@@ -62,7 +56,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void stop(const char* rul
 static void play(draw* from, const char* backend);
 
 static void play_on(draw from, const char* backend, const char* what) {
-    begin_play("%s --backend %s%s%s", what, backend, seeds.known[0] ? " --known " : "", seeds.known);
+    begin_play("%s --backend %s", what, backend);
     play(&from, backend);
     (void)alarm(0);
 }
@@ -122,9 +116,7 @@ int main(int argc, char** argv) {
     for (int i = 1; i < argc; i++) {
         const char *const word = argv[i], *const value = i + 1 < argc ? argv[i + 1] : "";
         i += word[0] == '-';
-        if (strcmp(word, "--known") == 0)
-            seeds.known = value;
-        else if (strcmp(word, "--backend") == 0)
+        if (strcmp(word, "--backend") == 0)
             backend = value;
         else if (strcmp(word, "--limit") == 0)
             fuzz.limit_s = (unsigned)atoi(value);
