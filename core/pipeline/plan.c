@@ -310,7 +310,8 @@ GPSTI_PRIVATE uint32_t gpsti_plan_wanted_on_host(const gpst_pipeline* pipeline, 
     for (uint32_t s = step + 1; s < pipeline->plan.n_steps; s++)
         if (pipeline->plan.steps[s].kind->joins)
             wanted |= pipeline->plan.steps[s].lists;
-        else if (pipeline->plan.stages[pipeline->plan.steps[s].first_stage].codec == GPST_CODEC_EXACT)
+        else if (pipeline->plan.steps[s].n_stages > 0 &&
+                 pipeline->plan.stages[pipeline->plan.steps[s].first_stage].codec == GPST_CODEC_EXACT)
             wanted |= pipeline->plan.steps[s].reads; /* what the device may encode is fetched where it does not */
     for (uint32_t k = 0; k < pipeline->plan.n_sets; k++)
         wanted |= pipeline->plan.sets[k].is_result && pipeline->plan.sets[k].place == GPST_ON_HOST ? GPST_SET(k) : 0;
