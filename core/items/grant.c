@@ -185,7 +185,7 @@ GPSTI_PRIVATE uint64_t gpsti_grant_reserve(const gpsti_item* item, int memory, u
 }
 
 /* May the item have so many bytes more? */
-GPSTI_PRIVATE bool gpsti_grant_has_room(const gpsti_item* item, int memory, uint64_t bytes) {
+GPSTI_INTERN bool gpsti_grant_has_room(const gpsti_item* item, int memory, uint64_t bytes) {
     const uint64_t beyond = gpsti_grant_beyond(item, memory, bytes);
     const uint64_t room = gpsti_grant_free(item->pipeline->context, memory);
     return beyond == 0 ||

@@ -53,7 +53,7 @@ GPSTI_PRIVATE void gpsti_item_clear(gpsti_item* item) {
     shown->file_data = NULL;
     shown->file_bytes = 0;
     shown->metadata = NULL;
-    item->may_drop = item->single = item->stays = item->denied = item->yields = item->in_batch = false;
+    item->may_drop = item->single = item->stays = item->denied = item->yields = item->widened = item->in_batch = false;
     item->arrived = item->done = item->lacks = 0;
     item->wants[GPSTI_OF_HOST] = item->wants[GPSTI_OF_DEVICE] = 0;
     item->decode = GPSTI_DECODE_UNSEEN;

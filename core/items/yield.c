@@ -45,11 +45,23 @@ GPSTI_PRIVATE void gpsti_waiter_park(gpsti_locked locked, gpsti_item* item) {
     gpsti_item_enter(locked, item, GPSTI_ITEM_MEMORY);
 }
 
+/* There is room for it. */
+GPSTI_PRIVATE bool gpsti_grant_widen(gpsti_item* item, int memory) {
+    const uint64_t used = gpsti_a64_load(&item->used[memory]), wants = item->wants[memory];
+    const uint64_t bytes = wants > used ? wants - used : 0, beyond = gpsti_grant_beyond(item, memory, bytes);
+    if (beyond > 0 && (gpsti_grants_older_waits(item, memory) || !gpsti_grant_has_room(item, memory, bytes)))
+        return false;
+    gpsti_grant_set(item, memory, gpsti_a64_load(&item->grant[memory]) + beyond);
+    return true;
+}
+
 GPSTI_INTERN bool gpsti_grant_park(gpsti_locked locked, gpsti_item* item) {
     const int lacks = item->wants[GPSTI_OF_DEVICE] > 0 ? GPSTI_OF_DEVICE : GPSTI_OF_HOST;
-    item->denied = !gpsti_grants_older_waits(item, lacks) &&
+    const bool repeats = item->widened;
+    item->widened = !repeats && gpsti_grant_widen(item, lacks); /* the account may be wrong: not twice in a row */
+    item->denied = !item->widened && !gpsti_grants_older_waits(item, lacks) &&
                    (gpsti_grant_is_alone(item) || (lacks == GPSTI_OF_DEVICE && gpsti_grant_is_alone_on_device(item)));
-    if (item->denied) { /* what it lacks nobody will give back */
+    if (item->widened || item->denied) { /* it need not wait, or what it lacks nobody will give back */
         memset(item->wants, 0, sizeof item->wants);
         return true;
     }

@@ -248,7 +248,7 @@ GPSTI_PRIVATE gpsti_outcome gpsti_device_finish(gpsti_run* run, gpsti_batch* bat
     for (uint32_t i = 0; i < batch->n && !GPST_FAILED(result); i++) {
         gpsti_device_count(batch->items[i], step);
         batch->items[i]->work = NULL;
-        batch->items[i]->denied = false;
+        batch->items[i]->denied = batch->items[i]->widened = false;
     }
     gpsti_unlock(locked);
     for (uint32_t i = 0; i < batch->n && !GPST_FAILED(result); i++)
