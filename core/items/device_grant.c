@@ -179,9 +179,12 @@ GPSTI_PRIVATE gpst_result gpsti_grant_take_device(gpsti_item* item, size_t bytes
 
 GPSTI_INTERN bool gpsti_grant_prepare_device(gpsti_item* item) {
     const uint64_t used = gpsti_a64_load(&item->used[GPSTI_OF_DEVICE]);
-    if (item->on_cpu || item->denied || !item->pipeline->memory.any_ended)
+    if (item->on_cpu || item->denied)
         return true;
-    const uint64_t need = gpsti_grant_need(item->pipeline, GPSTI_OF_DEVICE);
+    const gpsti_locked locked = gpsti_lock(item->pipeline->context);
+    const uint64_t need =
+        item->pipeline->memory.any_ended ? gpsti_grant_need(item->pipeline, GPSTI_OF_DEVICE) : 0; /* nothing is known */
+    gpsti_unlock(locked);
     if (need <= used || gpsti_grant_allows(item, GPSTI_OF_DEVICE, need - used))
         return true;
     item->wants[GPSTI_OF_DEVICE] = need;

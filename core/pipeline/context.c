@@ -87,7 +87,9 @@ GPSTI_PRIVATE gpst_result gpsti_context_build(gpst_context* context, const gpst_
     GPSTI_TRY(gpsti_grants_init(context, &block->grants));
     GPSTI_TRY(gpsti_scheduler_create(&context->host, context->info.n_workers, &context->pin, &context->scheduler));
     context->scheduler->held.context = context;
+    const gpsti_locked locked = gpsti_lock(context);
     context->scheduler->quiet = gpsti_grants_resolve;
+    gpsti_unlock(locked);
     return GPST_OK;
 }
 

@@ -237,7 +237,8 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_pass(gpsti_run* run, gpsti_batch* batch) {
         batch->items = &batch->item;
         gpsti_unlock(locked);
     }
-    batch->item->stays = false;
+    if (!gpsti_run_is_part(batch))
+        batch->item->stays = false;
     return gpsti_run_done(run, batch);
 }
 
@@ -254,7 +255,7 @@ GPSTI_PRIVATE void gpsti_run_release_frame(const gpsti_batch* batch) {
 
 GPSTI_PRIVATE gpsti_batch* gpsti_run_serve(gpsti_run* run, gpsti_batch* batch) {
     gpsti_step* const step = gpsti_batch_step(batch);
-    for (uint32_t i = 0; i < batch->n; i++)
+    for (uint32_t i = 0; i < batch->n && !gpsti_run_is_part(batch); i++)
         batch->items[i]->stays = false;
     if (gpsti_run_is_part(batch) && !gpsti_is_plain(run->pipeline) && batch->item->next_part < batch->item->n_split) {
         const gpsti_locked locked = gpsti_run_lock(run);
@@ -284,7 +285,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_returned(gpsti_run* run, gpsti_batch* batch
 
 /* An item to which others left no memory waits until it may begin anew. */
 GPSTI_PRIVATE bool gpsti_run_begins_anew(gpsti_run* run, gpsti_batch* batch) {
-    if (!gpsti_item_has_failed(batch->item) || !batch->item->yields || gpsti_run_is_part(batch) || batch->entered)
+    if (gpsti_run_is_part(batch) || batch->entered || !gpsti_item_has_failed(batch->item) || !batch->item->yields)
         return false;
     const gpsti_locked locked = gpsti_run_lock(run);
     const bool begins = gpsti_grant_begins_anew(locked, batch->item);
