@@ -108,7 +108,7 @@ GPSTI_INTERN void gpsti_grant_settle(gpsti_item* item, uint32_t from) {
     for (uint32_t s = from; last && s < plan->n_steps; s++)
         last = !gpsti_step_is_device(plan, &plan->steps[s]);
     gpsti_locked locked = gpsti_lock(context);
-    const bool short_of = context->grants->waiters || context->grants->device_most != UINT64_MAX;
+    const bool short_of = context->grants->waiters || gpsti_a64_load(&context->grants->device_most) != UINT64_MAX;
     gpsti_unlock(locked);
     do {
         pieces.n = 0;
@@ -144,7 +144,7 @@ GPSTI_PRIVATE void gpsti_grant_refused(gpsti_item* item, bool by_device) {
     gpsti_shares* const shares = &item->pipeline->memory;
     const gpsti_locked locked = gpsti_lock(context);
     if (by_device)
-        context->grants->device_most = gpsti_a64_load(&context->device_bytes);
+        gpsti_a64_store(&context->grants->device_most, gpsti_a64_load(&context->device_bytes));
     shares->n_refused++;
     if (!shares->reason[0])
         gpsti_copy_text(shares->reason, sizeof shares->reason, gpst_last_reason());

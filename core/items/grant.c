@@ -17,7 +17,7 @@
 GPSTI_INTERN gpsti_grants* gpsti_grants_of(const gpsti_item* item) { return item->pipeline->context->grants; }
 
 GPSTI_INTERN uint64_t gpsti_grant_budget(const gpst_context* context, int memory) {
-    const uint64_t device_most = context->grants->device_most, budget = context->info.max_device_bytes;
+    const uint64_t device_most = gpsti_a64_load(&context->grants->device_most), budget = context->info.max_device_bytes;
     return memory == GPSTI_OF_HOST ? context->info.max_host_bytes : device_most < budget ? device_most : budget;
 }
 
@@ -112,8 +112,9 @@ GPSTI_INTERN void gpsti_grant_begin(gpsti_locked locked, gpsti_item* item) {
     (void)locked;
     item->age = grants->next_age++;
     grants->n_items++;
-    if (grants->device_most != UINT64_MAX)
-        grants->device_most += grants->device_most / GPSTI_GRANT_PROBE + GPSTI_MEMORY_PAGE;
+    const uint64_t device_most = gpsti_a64_load(&grants->device_most);
+    if (device_most != UINT64_MAX)
+        gpsti_a64_store(&grants->device_most, device_most + device_most / GPSTI_GRANT_PROBE + GPSTI_MEMORY_PAGE);
     for (int m = 0; m < GPSTI_MEMORIES; m++) {
         const uint64_t need = gpsti_grant_need(item->pipeline, m);
         const bool fits = m == GPSTI_OF_HOST || need <= gpsti_grant_free(item->pipeline->context, m);
@@ -430,7 +431,7 @@ GPSTI_INTERN void gpsti_item_give_back(gpsti_item* item) {
 /* ---- of a context ---------------------------------------------------------------------------- */
 
 GPSTI_INTERN gpst_result gpsti_grants_init(gpst_context* context, gpsti_grants* grants) {
-    grants->device_most = UINT64_MAX;
+    gpsti_a64_store(&grants->device_most, UINT64_MAX);
     GPSTI_TRY(gpsti_cond_init(&grants->changed));
     context->grants = grants;
     return GPST_OK;

@@ -9,7 +9,7 @@
 typedef struct gpsti_grants {
     gpsti_a64 granted[GPSTI_MEMORIES]; /* to items in flight and results */
     gpsti_a64 used[GPSTI_MEMORIES];    /* of that, what they have taken */
-    uint64_t device_most;              /* what the device is taken to have; UINT64_MAX: it has refused nobody */
+    gpsti_a64 device_most;             /* what the device is taken to have; UINT64_MAX: it has refused nobody */
     uint32_t n_items;                  /* in flight; results are not */
     uint64_t next_age;
     gpsti_waiter* waiters;

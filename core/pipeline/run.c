@@ -158,7 +158,8 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_done(gpsti_run* run, gpsti_batch* batch) {
     gpsti_item* const first = batch->item;
     const uint32_t step = batch->step;
     const bool ends = step + 1 == run->pipeline->plan.n_steps;
-    if (!batch->entered && !batch->on_device && batch->n == 1 && !ends && !first->stays)
+    const bool stays = !gpsti_run_is_part(batch) && first->stays;
+    if (!batch->entered && !batch->on_device && batch->n == 1 && !ends && !stays)
         return gpsti_run_next(run, batch);
     const gpsti_locked locked = gpsti_run_lock(run);
     if (run->pipeline->items.n_wanted > 0)
@@ -181,7 +182,6 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_done(gpsti_run* run, gpsti_batch* batch) {
     batch->items = &batch->item;
     gpsti_queue_leave(locked, batch);
     gpsti_batch* next = NULL;
-    const bool stays = first->stays;
     if (ends) {
         gpsti_items_end(locked, first);
         next = gpsti_queue_take(locked, &run->pipeline->plan.steps[step]);
@@ -278,7 +278,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_serve(gpsti_run* run, gpsti_batch* batch) {
 
 GPSTI_PRIVATE gpsti_batch* gpsti_run_returned(gpsti_run* run, gpsti_batch* batch) {
     batch->returned = false;
-    for (uint32_t i = 0; i < batch->n; i++)
+    for (uint32_t i = 0; i < batch->n && !gpsti_run_is_part(batch); i++)
         batch->items[i]->stays = false;
     return gpsti_run_after(run, batch, gpsti_batch_step(batch)->kind->end(run, batch));
 }
