@@ -60,9 +60,9 @@ GPSTI_PRIVATE bool gpsti_grants_drop_graphs(gpst_pipeline* pipeline) {
     return info.n_graphs > 0;
 }
 
-GPSTI_INTERN bool gpsti_grants_trim(gpst_pipeline* pipeline, int memory) {
+GPSTI_INTERN bool gpsti_grants_trim(gpst_pipeline* pipeline) {
     gpst_context* const context = pipeline->context;
-    bool any = memory == GPSTI_OF_DEVICE && gpsti_grants_drop_graphs(pipeline);
+    bool any = gpsti_grants_drop_graphs(pipeline);
     gpsti_pieces pieces;
     do {
         pieces.n = 0;
@@ -86,14 +86,14 @@ GPSTI_INTERN void gpsti_item_free_device(gpsti_item* item, gpst_buffer* memory) 
     gpsti_memory_release(item->pipeline->context, memory);
 }
 
-/* The item's own memory that it needs no more comes first. */
-GPSTI_PRIVATE bool gpsti_item_free_unneeded(gpsti_item* item) {
-    const gpsti_step* const step = gpsti_batch_step(&item->batch);
+/* The item's own memory on the device that it needs no more from that step on, but for that of sets in `keep`. True:
+   there was some. The caller's thread has the item. */
+GPSTI_PRIVATE bool gpsti_item_free_unneeded(gpsti_item* item, uint32_t from, uint32_t keep) {
     bool any = false;
     gpsti_pieces pieces;
     do {
         pieces.n = 0;
-        any = gpsti_sets_take_unneeded(item, step->index, step->needs | step->writes | item->moved, &pieces) || any;
+        any = gpsti_sets_take_unneeded(item, from, keep, &pieces) || any;
         for (uint32_t i = 0; i < pieces.n; i++)
             gpsti_memory_release(item->pipeline->context, &pieces.memory[i]);
     } while (pieces.n == GPSTI_PIECES);
@@ -101,27 +101,29 @@ GPSTI_PRIVATE bool gpsti_item_free_unneeded(gpsti_item* item) {
 }
 
 GPSTI_INTERN void gpsti_grant_settle(gpsti_item* item, uint32_t from) {
-    gpst_context* const context = item->pipeline->context;
+    const gpsti_grants* const grants = gpsti_grants_of(item);
     const gpsti_plan* const plan = &item->pipeline->plan;
-    gpsti_pieces pieces;
     bool last = !item->on_cpu;
     for (uint32_t s = from; last && s < plan->n_steps; s++)
         last = !gpsti_step_is_device(plan, &plan->steps[s]);
-    gpsti_locked locked = gpsti_lock(context);
-    const bool short_of = context->grants->waiters || gpsti_a64_load(&context->grants->device_most) != UINT64_MAX;
-    gpsti_unlock(locked);
-    do {
-        pieces.n = 0;
-        (void)(last && short_of && gpsti_sets_take_unneeded(item, from, 0, &pieces));
-        for (uint32_t i = 0; i < pieces.n; i++)
-            gpsti_memory_release(context, &pieces.memory[i]);
-    } while (pieces.n == GPSTI_PIECES);
     if (!last)
         return;
-    locked = gpsti_lock(context);
+    gpsti_locked locked = gpsti_lock(item->pipeline->context);
+    const bool is_short = grants->waiters || gpsti_a64_load(&grants->device_most) != UINT64_MAX;
+    gpsti_unlock(locked);
+    if (is_short)
+        (void)gpsti_item_free_unneeded(item, from, 0);
+    locked = gpsti_lock(item->pipeline->context);
     gpsti_grant_set(item, GPSTI_OF_DEVICE, gpsti_a64_load(&item->used[GPSTI_OF_DEVICE]));
     (void)gpsti_grants_serve(locked);
     gpsti_unlock(locked);
+}
+
+/* What nobody needs: the item's own first, then that of others. True: there was some. */
+GPSTI_PRIVATE bool gpsti_item_make_room(gpsti_item* item) {
+    const gpsti_step* const step = gpsti_batch_step(&item->batch);
+    const bool own = gpsti_item_free_unneeded(item, step->index, step->needs | step->writes | item->moved);
+    return gpsti_grants_trim(item->pipeline) || own;
 }
 
 /* ---- memory for an item ---------------------------------------------------------------------- */
@@ -158,8 +160,7 @@ GPSTI_PRIVATE gpst_result gpsti_grant_take_device(gpsti_item* item, size_t bytes
     bool allows = item->denied || gpsti_grant_allows(item, GPSTI_OF_DEVICE, rounded);
     if (!allows) {
         gpsti_grant_note(item, bytes);
-        (void)gpsti_item_free_unneeded(item);
-        (void)gpsti_grants_trim(pipeline, GPSTI_OF_DEVICE);
+        (void)gpsti_item_make_room(item);
         allows = gpsti_grant_allows(item, GPSTI_OF_DEVICE, rounded);
     }
     GPSTI_FAIL_IF(!allows, GPST_ERROR_BUDGET, "device memory: max_device_bytes=%llu: others have too much for %zu more",
@@ -170,8 +171,7 @@ GPSTI_PRIVATE gpst_result gpsti_grant_take_device(gpsti_item* item, size_t bytes
         return result;
     if (result == GPST_ERROR_BUDGET)
         gpsti_grant_note(item, bytes);
-    const bool own = gpsti_item_free_unneeded(item), others = gpsti_grants_trim(pipeline, GPSTI_OF_DEVICE);
-    if (own || others)
+    if (gpsti_item_make_room(item))
         result = gpsti_memory_acquire_device(pipeline->context, bytes, tag, &pipeline->memory.device_growths, out);
     *by_device = GPST_FAILED(result);
     return result;

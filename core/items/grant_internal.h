@@ -39,11 +39,11 @@ GPSTI_INTERN void gpsti_grant_learn(gpsti_locked locked, const gpsti_item* item)
 /* From that step on the item needs no more of the device than it has: where memory is short what else it has there goes
    back. The caller's thread has the item. Not locked. */
 GPSTI_INTERN void gpsti_grant_settle(gpsti_item* item, uint32_t from);
-GPSTI_INTERN void gpsti_grant_hold(gpsti_locked locked, gpsti_item* item); /* a thread has it from now on */
 /* The item has ended: it keeps what it has taken. */
 GPSTI_INTERN void gpsti_grant_rest(gpsti_locked locked, gpsti_item* item);
 GPSTI_INTERN void gpsti_grant_end(gpsti_locked locked, gpsti_item* item); /* its memory has been given back */
-/* An item waits until it may take what it wants. True: it need not, since nobody else has memory: it is denied more. */
+/* An item waits until it may take what it wants. True: it need not: there is room, or nobody else has memory, and it is
+   denied more. */
 GPSTI_INTERN bool gpsti_grant_park(gpsti_locked locked, gpsti_item* item);
 /* Memory came back, or somebody comes to rest: who waits goes on as far as that reaches. True: some do. */
 GPSTI_INTERN bool gpsti_grants_serve(gpsti_locked locked);
@@ -59,9 +59,10 @@ GPSTI_INTERN bool gpsti_grants_wait_for_user(gpsti_locked locked, const gpst_pip
 GPSTI_INTERN void gpsti_grant_denied(gpsti_locked locked, gpst_pipeline* pipeline);
 GPSTI_INTERN void gpsti_grant_served(gpsti_locked locked, gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_grant_skips_device(gpsti_locked locked, gpst_pipeline* pipeline); /* the next item */
-/* What waiting items and free ones, of all pipelines of the context, need no more goes back; so do cached graphs.
+/* Device memory that waiting items and free ones, of all pipelines of the context, need no more goes back; so do cached
+   graphs.
    True: some did. Not locked. */
-GPSTI_INTERN bool gpsti_grants_trim(gpst_pipeline* pipeline, int memory);
+GPSTI_INTERN bool gpsti_grants_trim(gpst_pipeline* pipeline);
 
 /* ---- what yield.c and device_grant.c ask of grant.c: locked, but for what is const ------------------ */
 

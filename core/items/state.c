@@ -8,9 +8,8 @@ GPSTI_INTERN bool gpsti_is_plain(const gpst_pipeline* pipeline) { return gpsti_a
 GPSTI_INTERN bool gpsti_item_has_failed(const gpsti_item* item) { return gpsti_a32_load(&item->failed) != 0; }
 
 /* A thread has the item: nobody else takes what it has. */
-GPSTI_INTERN void gpsti_grant_hold(gpsti_locked locked, gpsti_item* item) {
+GPSTI_PRIVATE void gpsti_grant_hold(gpsti_item* item) {
     const uint64_t used = gpsti_a64_load(&item->used[GPSTI_OF_DEVICE]);
-    (void)locked;
     if (used > gpsti_a64_load(&item->grant[GPSTI_OF_DEVICE]))
         gpsti_grant_set(item, GPSTI_OF_DEVICE, used);
 }
@@ -18,8 +17,9 @@ GPSTI_INTERN void gpsti_grant_hold(gpsti_locked locked, gpsti_item* item) {
 GPSTI_INTERN void gpsti_item_enter(gpsti_locked locked, gpsti_item* item, gpsti_item_state state) {
     gpsti_item_list* const lists = item->pipeline->items.lists;
     gpsti_item_list *const from = &lists[item->state], *const to = &lists[state];
+    (void)locked;
     if (state == GPSTI_ITEM_RUNS)
-        gpsti_grant_hold(locked, item);
+        gpsti_grant_hold(item);
     *(item->previous ? &item->previous->next : &from->first) = item->next;
     *(item->next ? &item->next->previous : &from->last) = item->previous;
     from->n--;

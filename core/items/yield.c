@@ -108,7 +108,7 @@ GPSTI_PRIVATE bool gpsti_item_helps(const gpsti_item* item, const gpsti_waiter* 
     bool helps = false;
     for (int m = 0; m < GPSTI_MEMORIES; m++) {
         const bool lacks = gpsti_grant_beyond(oldest->item, m, oldest->bytes[m]) > gpsti_grant_free(context, m);
-        helps = helps || (gpsti_item_has(item, m) > 0 && (lacks || item == oldest->item));
+        helps = helps || (lacks && gpsti_item_has(item, m) > 0);
     }
     return helps;
 }
@@ -235,8 +235,9 @@ GPSTI_PRIVATE bool gpsti_grants_reclaim(gpsti_locked locked) {
     return gpsti_grants_serve(locked);
 }
 
-/* Somebody gives back what the oldest lacks: the youngest item that may begin anew; the oldest itself, where others
-   wait who may not; or one of them is told that there is no more. True: nobody goes on for that yet. */
+/* The oldest goes on, where all that is free is enough; else the youngest item, or call, that may begin anew gives back
+   what it lacks; else another one goes on; else the oldest gives back what others lack; else one is told that there is
+   no more. True: nobody goes on for that yet. */
 GPSTI_PRIVATE bool gpsti_grants_resolve_one(gpsti_locked locked) {
     gpsti_waiter* const oldest = gpsti_grants_oldest(locked);
     if (!oldest || gpsti_grants_move(locked))

@@ -109,9 +109,9 @@ GPSTI_PRIVATE void gpsti_call_fill(gpst_task* task, gpsti_item* item, uint32_t s
         task->n_missed = gpsti_call_missed(item, stage_index);
 }
 
-GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* slots, uint32_t n, uint32_t stage_index,
+GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* items, uint32_t n, uint32_t stage_index,
                                           uint32_t worker_index, gpst_result* results, char* reason) {
-    gpst_pipeline* const pipeline = slots[0]->pipeline;
+    gpst_pipeline* const pipeline = items[0]->pipeline;
     gpsti_stage* const stage = &pipeline->plan.stages[stage_index];
     gpst_task tasks[GPSTI_MOST_BATCH];
     gpsti_call call;
@@ -120,22 +120,22 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* slots, uint32_t n, 
     gpsti_call_enter(&call, pipeline);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &worker_state);
     for (uint32_t i = 0; i < n; i++) {
-        gpsti_call_fill(&tasks[i], slots[i], stage_index, worker_index);
+        gpsti_call_fill(&tasks[i], items[i], stage_index, worker_index);
         tasks[i].worker_state = worker_state;
-        slots[i]->in_batch = true;
-        slots[i]->reason[0] = '\0';
+        items[i]->in_batch = true;
+        items[i]->reason[0] = '\0';
         results[i] = GPST_OK;
     }
     if (!GPST_FAILED(result))
         result = gpsti_call_check(pipeline, stage->desc.batch_func(stage->desc.user_data, tasks, n, results),
                                   "the batch function");
     for (uint32_t i = 0; i < n; i++) {
-        slots[i]->in_batch = false;
+        items[i]->in_batch = false;
         gpst_result checked = gpsti_call_check(pipeline, results[i], "the batch function");
         if (result == GPST_OK && checked == GPST_OK)
-            checked = gpsti_call_check_sets(slots[i], stage_index, 0);
+            checked = gpsti_call_check_sets(items[i], stage_index, 0);
         if (checked != results[i])
-            gpsti_copy_text(slots[i]->reason, sizeof slots[i]->reason, gpst_last_reason());
+            gpsti_copy_text(items[i]->reason, sizeof items[i]->reason, gpst_last_reason());
         results[i] = checked;
     }
     gpsti_call_leave();

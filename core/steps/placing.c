@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-GPSTI_PRIVATE gpsti_item* gpsti_placing_slot(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
+GPSTI_PRIVATE gpsti_item* gpsti_placing_item(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
 
 GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* function, const void* pointer,
                                           const char* member) {
@@ -18,7 +18,7 @@ GPSTI_INTERN gpst_result gpsti_task_check(const gpst_task* task, const char* fun
 
 GPST_API gpst_result gpst_task_set_pose(gpst_task* task, const gpst_view* pose) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_set_pose", pose, "pose"));
-    gpsti_item* const item = gpsti_placing_slot(task);
+    gpsti_item* const item = gpsti_placing_item(task);
     const double angles[3] = {pose->yaw, pose->pitch, pose->roll};
     for (int i = 0; i < 3; i++)
         GPSTI_FAIL_IF(!(angles[i] >= -1e6 && angles[i] <= 1e6), GPST_ERROR_ARGUMENT,
@@ -43,12 +43,12 @@ GPST_API const gpst_metadata* gpst_task_metadata(gpst_task* task) {
     static const gpst_metadata none = GPST_ZERO;
     if (GPST_FAILED(gpsti_task_check(task, "gpst_task_metadata", task, "task")))
         return &none;
-    return gpsti_item_metadata(gpsti_placing_slot(task));
+    return gpsti_item_metadata(gpsti_placing_item(task));
 }
 
 GPST_API void gpst_task_set_decoder(gpst_task* task, const char* name) {
     if (!GPST_FAILED(gpsti_task_check(task, "gpst_task_set_decoder", name, "name")))
-        gpsti_placing_slot(task)->shown.decoder = name;
+        gpsti_placing_item(task)->shown.decoder = name;
 }
 
 GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
@@ -59,7 +59,7 @@ GPST_API void gpst_task_note(gpst_task* task, const char* format, ...) {
     va_start(arguments, format);
     gpsti_format_list(text, sizeof text, format, arguments);
     va_end(arguments);
-    gpsti_item_note(gpsti_placing_slot(task), text);
+    gpsti_item_note(gpsti_placing_item(task), text);
 }
 
 GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, const gpst_placement* placement,
@@ -89,6 +89,6 @@ GPST_API gpst_result gpst_task_begin_placing(gpst_task* task, uint32_t set, cons
 GPST_API gpst_result gpst_task_end_placing(gpst_task* task, const gpst_placing* placing) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_end_placing", placing, "placing"));
     const uint32_t orientation = placing->placement.orientation;
-    gpsti_item_placed(gpsti_placing_slot(task), &placing->placement);
+    gpsti_item_placed(gpsti_placing_item(task), &placing->placement);
     return orientation != 1 ? gpst_image_orient(&placing->stored, orientation, &placing->window) : GPST_OK;
 }

@@ -7,13 +7,13 @@
 #include <stdarg.h>
 #include <string.h>
 
-GPSTI_PRIVATE gpsti_item* gpsti_task_slot(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
+GPSTI_PRIVATE gpsti_item* gpsti_task_item(const gpst_task* task) { return (gpsti_item*)(uintptr_t)task->item; }
 
 /* ---- pictures -------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE gpst_result gpsti_task_check_set(const gpst_task* task, uint32_t set, uint32_t picture_index,
                                                const char* function) {
-    const gpsti_item* const item = gpsti_task_slot(task);
+    const gpsti_item* const item = gpsti_task_item(task);
     const gpst_pipeline* const pipeline = item->pipeline;
     const gpst_stage_desc* const stage = &pipeline->plan.stages[task->stage_index].desc;
     GPSTI_FAIL_IF(set >= pipeline->plan.n_sets, GPST_ERROR_ARGUMENT, "%s: set=%u: the pipeline has %u sets", function,
@@ -35,7 +35,7 @@ GPSTI_PRIVATE gpst_result gpsti_task_check_set(const gpst_task* task, uint32_t s
 /* The picture is the stage's from now on. Parts of an item do this side by side, each for its own picture: what they
    share was set when the item was split. */
 GPSTI_PRIVATE void gpsti_task_took(const gpst_task* task, uint32_t set, uint32_t picture_index, bool on_device) {
-    gpsti_item* const item = gpsti_task_slot(task);
+    gpsti_item* const item = gpsti_task_item(task);
     gpsti_set* const its = &item->sets[set];
     if (item->pipeline->plan.stages[task->stage_index].desc.per_picture)
         return;
@@ -58,7 +58,7 @@ GPSTI_PRIVATE gpst_result gpsti_task_give(gpst_result result, const gpst_image* 
 
 GPSTI_PRIVATE gpst_result gpsti_task_set_picture(const gpst_task* task, uint32_t set, uint32_t picture_index,
                                                  const gpst_image* shape, gpst_image* out) {
-    gpsti_item* const item = gpsti_task_slot(task);
+    gpsti_item* const item = gpsti_task_item(task);
     gpst_image image;
     size_t bytes = 0;
     GPSTI_TRY(gpsti_task_check_set(task, set, picture_index, "gpst_task_set_picture"));
@@ -96,7 +96,7 @@ GPST_API gpst_result gpst_task_set_picture(gpst_task* task, uint32_t set, uint32
 GPSTI_PRIVATE gpst_result gpsti_task_map_picture(const gpst_task* task, uint32_t set, uint32_t picture_index,
                                                  const gpst_image* shape, size_t offset_bytes, gpst_image* out) {
     const char* function = "gpst_task_map_picture";
-    gpsti_item* const item = gpsti_task_slot(task);
+    gpsti_item* const item = gpsti_task_item(task);
     size_t bytes = 0;
     GPSTI_TRY(gpsti_task_check_set(task, set, picture_index, function));
     GPSTI_TRY(gpsti_set_shape(shape, function, out, &bytes));
@@ -126,7 +126,7 @@ GPST_API gpst_result gpst_task_map_picture(gpst_task* task, uint32_t set, uint32
 
 GPST_API gpst_result gpst_task_pictures(gpst_task* task, uint32_t set, gpst_image* out, uint32_t n) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_pictures", out, "out"));
-    const gpsti_item* const item = gpsti_task_slot(task);
+    const gpsti_item* const item = gpsti_task_item(task);
     const gpst_stage_desc* const stage = &item->pipeline->plan.stages[task->stage_index].desc;
     memset(out, 0, n * sizeof *out);
     GPSTI_FAIL_IF(!item->work, GPST_ERROR_STATE, "gpst_task_pictures: only from a DEVICE stage");
@@ -143,7 +143,7 @@ GPST_API gpst_result gpst_task_count(gpst_task* task, uint32_t set, uint32_t** o
     const char* const function = "gpst_task_count";
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_task_check(task, function, out, "out"));
-    gpsti_item* const item = gpsti_task_slot(task);
+    gpsti_item* const item = gpsti_task_item(task);
     const gpst_stage_desc* const stage = &item->pipeline->plan.stages[task->stage_index].desc;
     GPSTI_FAIL_IF(!item->work, GPST_ERROR_STATE, "%s: only from a DEVICE stage", function);
     const bool reads = set < item->pipeline->plan.n_sets && (stage->reads & GPST_SET(set)) != 0;
@@ -189,12 +189,12 @@ GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_item* item, uint32_t part, siz
 GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out) {
     GPSTI_OUT_NONE(out);
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_encoded", out, "out"));
-    return gpsti_task_encoded(gpsti_task_slot(task), task->picture_index, bytes, true, out);
+    return gpsti_task_encoded(gpsti_task_item(task), task->picture_index, bytes, true, out);
 }
 
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_emit", path, "path"));
-    gpsti_item* const item = gpsti_task_slot(task);
+    gpsti_item* const item = gpsti_task_item(task);
     gpsti_output_file* const file = gpsti_task_open_file(item, task->picture_index);
     if (!file)
         return GPST_ERROR_MEMORY;
@@ -224,8 +224,8 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
     va_start(arguments, format);
     gpsti_format_reason(text, format ? format : "", arguments);
     va_end(arguments);
-    if (task && task->item && gpsti_task_slot(task)->in_batch)
-        gpsti_copy_text(gpsti_task_slot(task)->reason, GPST_REASON_BYTES, text);
+    if (task && task->item && gpsti_task_item(task)->in_batch)
+        gpsti_copy_text(gpsti_task_item(task)->reason, GPST_REASON_BYTES, text);
     return gpsti_fail(GPST_FAILED(result) ? result : GPST_ERROR_CALLBACK, "%s", text);
 }
 
@@ -234,7 +234,7 @@ GPST_API gpst_result gpst_task_fail(gpst_task* task, gpst_result result, const c
 GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kernel, const void* args,
                                        size_t args_bytes) {
     GPSTI_TRY(gpsti_task_check(task, "gpst_task_enqueue", kernel, "kernel"));
-    const gpsti_item* const item = gpsti_task_slot(task);
+    const gpsti_item* const item = gpsti_task_item(task);
     GPSTI_FAIL_IF(!item->work, GPST_ERROR_STATE, "gpst_task_enqueue: only from a DEVICE stage");
     return gpsti_kernel_put("gpst_task_enqueue", kernel, args, args_bytes, item->work->stream, &item->exec);
 }
@@ -242,7 +242,7 @@ GPST_API gpst_result gpst_task_enqueue(gpst_task* task, const gpst_kernel* kerne
 GPST_API void* gpst_task_native_stream(gpst_task* task) {
     if (GPST_FAILED(gpsti_task_check(task, "gpst_task_native_stream", task, "task")))
         return NULL;
-    const gpsti_item* const item = gpsti_task_slot(task);
+    const gpsti_item* const item = gpsti_task_item(task);
     if (!item->work || GPST_FAILED(gpsti_graph_flush(item->work->stream))) /* what was recorded comes before it */
         return NULL;
     return gpst_stream_native(item->work->stream);
