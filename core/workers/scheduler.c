@@ -46,8 +46,7 @@ GPSTI_INTERN bool gpsti_work_rests(gpsti_locked locked) {
     gpsti_scheduler* const scheduler = locked->scheduler;
     const bool works = gpsti_scheduler_works_here(scheduler);
     scheduler->n_working -= works ? 1 : 0;
-    if (scheduler->n_working == 0 && scheduler->quiet)
-        (void)scheduler->quiet(locked);
+    (void)gpsti_scheduler_settle(locked);
     return works;
 }
 
@@ -146,6 +145,14 @@ GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_locked locked) {
     gpsti_cond_broadcast(&scheduler->work);
 }
 
+/* What memory somebody gives up for others may let a source be asked: no worker sleeps beside work. */
+GPSTI_INTERN bool gpsti_scheduler_settle(gpsti_locked locked) {
+    gpsti_scheduler* const scheduler = locked->scheduler;
+    const bool moves = scheduler->n_working == 0 && scheduler->quiet && scheduler->quiet(locked);
+    gpsti_scheduler_wake(locked);
+    return moves;
+}
+
 /* Nothing is runnable. */
 GPSTI_PRIVATE void gpsti_worker_sleep(gpsti_worker* self) {
     gpsti_scheduler* const scheduler = self->scheduler;
@@ -176,8 +183,7 @@ GPSTI_PRIVATE void gpsti_worker_main(void* argument) {
     while (!scheduler->stopping) {
         if (gpsti_scheduler_run_any(&scheduler->held, self->index))
             continue;
-        const bool moves = scheduler->n_working == 0 && scheduler->quiet && scheduler->quiet(&scheduler->held);
-        if (!moves || !gpsti_scheduler_run_any(&scheduler->held, self->index))
+        if (!gpsti_scheduler_settle(&scheduler->held) || !gpsti_scheduler_run_any(&scheduler->held, self->index))
             gpsti_worker_sleep(self);
     }
     gpsti_mutex_unlock(&scheduler->mutex);

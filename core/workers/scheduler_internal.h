@@ -55,6 +55,9 @@ GPSTI_INTERN bool gpsti_scheduler_works_here(const gpsti_scheduler* scheduler); 
 /* This thread waits for others from now on, maybe inside of its work; true: it worked. */
 GPSTI_INTERN bool gpsti_work_rests(gpsti_locked locked);
 GPSTI_INTERN void gpsti_work_goes_on(gpsti_locked locked, bool worked);
+/* A thread comes to rest, or a user gave memory back: where no other works `quiet` is told, and workers are called for
+   what it brings. True: some may go on. */
+GPSTI_INTERN bool gpsti_scheduler_settle(gpsti_locked locked);
 GPSTI_INTERN bool gpsti_scheduler_has_work(const gpsti_scheduler* scheduler); /* for a worker. Locked */
 GPSTI_INTERN bool gpsti_scheduler_is_quiet(gpsti_locked locked); /* nobody works, and nobody who rests could */
 
