@@ -127,6 +127,48 @@ static void test_a_result_on_the_host_holds_no_device_memory(void** state) {
     kit_close(self);
 }
 
+/* Results that are held when their pipeline is destroyed give back what they had: the memory is there for all of the
+   next pipeline's. */
+static void test_a_destroyed_pipeline_leaves_nothing(void** state) {
+    enum { N_HELD = 6, N_ROUNDS = 5 };
+    static const char* const backends[] = {"cpu", "sim:launch_us=0"};
+    gpst_mask_desc threshold = threshold_of_127();
+    (void)state;
+    for (size_t b = 0; b < 2 * N_ROUNDS; b++) {
+        static kit* self = NULL;
+        const bool on_device = b >= N_ROUNDS;
+        gpst_pipeline* pipeline = NULL;
+        const gpst_item* item = NULL;
+        if (b % N_ROUNDS == 0) {
+            gpst_context_desc context = GPST_ZERO;
+            self = kit_open(backends[on_device], 1);
+            context.backend = backends[on_device];
+            context.n_workers = 1;
+            context.require_backend = on_device;
+            context.max_host_bytes = on_device ? 0 : 3 * N_HELD * PAGE / 2;
+            context.max_device_bytes = on_device ? 3 * N_HELD * PAGE / 2 : 0;
+            kit_reopen(self, &context);
+        }
+        gpst_stage_host(&self->stages[0], GPST_SET(0), 0, kit_nothing, self);
+        if (on_device)
+            gpst_stage_mask(&self->stages[0], 0, 1, &threshold);
+        self->n_stages = 1;
+        gpst_pipeline_desc desc = pushed_desc(self, 1, on_device ? 1 : 0, on_device ? GPST_ON_DEVICE : GPST_AS_IT_IS);
+        desc.sink = NULL;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+        for (uint32_t i = 0; i < N_HELD; i++) {
+            if (GPST_FAILED(submit_frame(pipeline)))
+                fail_msg("round %u, item %u: %s", (unsigned)b, i, gpst_last_reason());
+            if (GPST_FAILED(gpst_pipeline_next_result(pipeline, SOON_NS, &item)))
+                fail_msg("round %u, item %u: %s", (unsigned)b, i, gpst_last_reason());
+            assert_int_equal(item->result, GPST_OK);
+        }
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK); /* the results are still ours */
+        if (b % N_ROUNDS == N_ROUNDS - 1)
+            kit_close(self);
+    }
+}
+
 /* ---- one item at a time ---------------------------------------------------------------------------- */
 
 /* Three device steps with the host in between; of four sets two are needed at once. */
@@ -356,6 +398,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_held_result_stays),
         cmocka_unit_test(test_a_result_on_the_host_holds_no_device_memory),
+        cmocka_unit_test(test_a_destroyed_pipeline_leaves_nothing),
         cmocka_unit_test(test_what_was_given_back_is_made_again),
         cmocka_unit_test(test_alone_it_fits),
         cmocka_unit_test(test_idle_pipelines_give_back),

@@ -78,7 +78,7 @@ GPSTI_INTERN void gpsti_item_reset(gpsti_item* item, uint64_t index, int64_t sta
     shown->sets = item->views;
     shown->n_sets = item->pipeline->plan.n_sets;
     shown->start_ns = start_ns;
-    item->given.has_frame = item->given.borrowed = item->given.posed = item->given.failed = false;
+    item->given.has_frame = item->given.borrowed = item->given.posed = item->given.failed = item->gave_way = false;
     item->given.note[0] = '\0';
     item->given.release = NULL;
     gpsti_item_clear(item);

@@ -225,6 +225,7 @@ struct gpsti_item {
     gpsti_a64 host_bytes;            /* as they were asked for, against max_item_bytes */
     bool denied;                     /* what it waits for cannot be; locked */
     bool yields;                     /* it fails for the sake of others, and begins anew then */
+    bool gave_way;                   /* as the oldest, to younger ones, which its memory let go on */
     bool widened;                    /* its latest shortage of memory was one of its grant alone */
 
     bool plain;                    /* its device work is waited for */

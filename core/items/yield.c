@@ -206,10 +206,10 @@ GPSTI_PRIVATE bool gpsti_waiter_fits_with(const gpsti_waiter* waiter, const gpst
     return fits;
 }
 
-/* Others could go on with what the oldest has. */
+/* Others could go on with what the oldest has. Once in its life, or two might give way to each other for ever. */
 GPSTI_PRIVATE bool gpsti_waiter_is_in_the_way(const gpsti_waiter* oldest) {
     bool is = false;
-    for (const gpsti_waiter* waiter = oldest->next; waiter && !is; waiter = waiter->next)
+    for (const gpsti_waiter* waiter = oldest->next; waiter && !is && !oldest->item->gave_way; waiter = waiter->next)
         is = !waiter->has_yielded && gpsti_waiter_fits_with(waiter, oldest->item);
     return is && (oldest->is_parked ? gpsti_item_may_yield(oldest->item) : gpsti_call_may_yield(oldest));
 }
@@ -264,6 +264,7 @@ GPSTI_PRIVATE bool gpsti_grants_resolve_one(gpsti_locked locked) {
     if (gpsti_grants_need_user(oldest))
         return false;
     if (gpsti_waiter_is_in_the_way(oldest)) {
+        oldest->item->gave_way = true;
         if (oldest->is_call) {
             gpsti_waiter_answer(locked, oldest, GPSTI_ANSWER_YIELDS);
             return false;

@@ -76,7 +76,6 @@ GPSTI_INTERN void gpsti_items_destroy(gpst_pipeline* pipeline) {
     gpsti_items* const items = &pipeline->items;
     gpsti_host* const host = &pipeline->context->host;
     for (uint32_t i = 0; i < items->n_made; i++) {
-        gpsti_item_release_frame(items->slots[i]); /* of a result that the user still has */
         gpsti_item_destroy(items->slots[i]);
         gpsti_blocks_let_go(pipeline->context->memory, gpsti_items_n_pieces(pipeline));
     }

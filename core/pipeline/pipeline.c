@@ -234,14 +234,15 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
     return GPST_OK;
 }
 
-/* Frees the results that the user did not take; unlocks while frames are given back. */
-GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpsti_locked locked, gpst_pipeline* pipeline) {
-    while (pipeline->items.lists[GPSTI_ITEM_RESULT].first) {
-        gpsti_item* const item = pipeline->items.lists[GPSTI_ITEM_RESULT].first;
-        gpsti_item_enter(locked, item, GPSTI_ITEM_HELD);
+/* Frees the results that the user did not take, or those that he still has; unlocks while frames are given back. */
+GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpsti_locked locked, gpst_pipeline* pipeline, gpsti_item_state state) {
+    while (pipeline->items.lists[state].first) {
+        gpsti_item* const item = pipeline->items.lists[state].first;
+        gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
         gpsti_unlock(locked);
         gpsti_item_release_frame(item);
         (void)gpsti_lock(pipeline->context);
+        gpsti_item_enter(locked, item, state); /* whose grant is at rest */
         gpsti_items_put(locked, item);
     }
 }
@@ -261,13 +262,14 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
     gpst_pipeline_cancel(pipeline);
     const gpsti_locked locked = gpsti_lock(pipeline->context);
     gpsti_flow_notice(pipeline);
-    gpsti_pipeline_drop_results(locked, pipeline);
+    gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_RESULT);
     gpsti_cond_broadcast(&pipeline->flow->progress);
     while (gpsti_pipeline_is_at_work(pipeline)) {
         gpsti_scheduler_wake_all(locked);
         gpsti_flow_wait(locked, pipeline, GPST_FOREVER);
-        gpsti_pipeline_drop_results(locked, pipeline);
+        gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_RESULT);
     }
+    gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_HELD);
     gpsti_scheduler_remove(locked, &pipeline->client);
     gpsti_unlock(locked);
     gpsti_pipeline_free(pipeline);
