@@ -285,6 +285,7 @@ PRIVATE = [
     "core/pipeline/items.c",
     "core/pipeline/run.c",
     "core/pipeline/tune.c",
+    "core/pipeline/ends.c",
     "core/pipeline/flow.c",
     "core/pipeline/push.c",
     "core/pipeline/report.c",

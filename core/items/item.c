@@ -78,7 +78,8 @@ GPSTI_INTERN void gpsti_item_reset(gpsti_item* item, uint64_t index, int64_t sta
     shown->sets = item->views;
     shown->n_sets = item->pipeline->plan.n_sets;
     shown->start_ns = start_ns;
-    item->given.has_frame = item->given.borrowed = item->given.posed = item->given.failed = item->gave_way = false;
+    item->given.has_frame = item->given.borrowed = item->given.posed = item->given.failed = false;
+    item->given.handed_out = item->gave_way = false;
     item->given.note[0] = '\0';
     item->given.release = NULL;
     gpsti_item_clear(item);
@@ -271,8 +272,8 @@ GPSTI_INTERN void gpsti_item_discard_files(gpsti_item* item) {
 /* A file is read again, a frame that was copied stays; a lent one must be there still. */
 GPSTI_INTERN bool gpsti_item_is_repeatable(const gpsti_item* item) {
     const gpsti_plan* const plan = &item->pipeline->plan;
-    bool may = !item->given.failed && !item->given.frame_on_device && (!item->given.release || item->given.borrowed) &&
-               gpsti_a32_load(&item->pipeline->signals.cancel) == 0;
+    bool may = !item->given.failed && !item->given.handed_out && !item->given.frame_on_device &&
+               (!item->given.release || item->given.borrowed) && gpsti_a32_load(&item->pipeline->signals.cancel) == 0;
     for (uint32_t s = 0; may && s + 1 < plan->n_steps; s++)
         may = !plan->steps[s].ordered || !((item->done >> s) & 1);
     return may && (plan->stages[0].desc.kind != GPST_STAGE_READ || gpsti_path_is_regular(item->shown.path));

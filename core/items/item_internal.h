@@ -138,6 +138,7 @@ typedef struct gpsti_given {
     void* release_user_data;
     gpst_event* ready; /* the borrowed frame is there; NULL = it is */
     bool failed;       /* the source failed, or what it gave could not be copied: there is nothing to begin with */
+    bool handed_out;   /* no input: a stage's end has made it, and cannot again */
     bool posed;
     gpst_view pose;
     char note[GPSTI_NOTE_BYTES];

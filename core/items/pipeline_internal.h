@@ -12,7 +12,8 @@
 typedef struct gpsti_camera {
     gpsti_item* newest; /* of its items in flight, a list by item->older */
     bool was_seen;
-    uint64_t n_items; /* that have begun, or were refused */
+    uint32_t ended, ending; /* steps before it have no more for the camera; the one that has been asked, + 1 */
+    uint64_t n_items;       /* that have begun, or were refused */
     gpsti_item_counts items;
     uint64_t seen[GPST_MAX_STAGES];       /* by a stateful stage: its latest item's camera_index, + 1, */
     uint64_t missed[GPST_MAX_STAGES];     /* and how many it missed before that */

@@ -103,6 +103,7 @@ typedef struct gpsti_plan {
     const char* frame_reader; /* the stage that needs the input to have a frame; NULL: none */
     uint32_t n_written;       /* pictures that the device stages of an item write at most */
     uint32_t n_events, n_workers;
+    bool has_ends;            /* stages are asked when no more items of a camera come */
     bool device_on_host;      /* the context's device computes in host memory */
     bool device_reaches_host; /* its kernels read and write page-locked host memory */
     bool device_counts_bytes; /* its launches take the time that their bytes need */

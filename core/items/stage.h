@@ -122,6 +122,13 @@ typedef struct gpst_stage_desc {
        stages and WRITE */
     uint32_t queue_most;
     gpst_full_policy full_policy;
+    /* HOST, not per_picture: optional. What the stage still has when no more items of a camera come: the source is at
+       its end, or the pipeline is closed or stopped, and all items of the camera have ended; not after a cancel. Called
+       with a new item of the camera, with the next index. GPST_OK: it goes on behind this stage, with the sets that the
+       call has made, and the stage is asked again. GPST_END: there is none. A failure is the item's, and the last call.
+       The stages of a camera are asked in their order, each when the items of the one before have ended; never two
+       calls of a pipeline at once, and none beside func where concurrency is 1 */
+    gpst_stage_func end;
     bool per_picture;      /* HOST: once for every picture of the one set that it reads, in parallel: idle workers help.
                               The first failure fails the item and begins no more */
     /* DEVICE: all device work of func goes through gpst_task_enqueue, and a kernel does the same whenever its

@@ -35,6 +35,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
                   s);
     GPSTI_FAIL_IF(stage->ordered && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
+    GPSTI_FAIL_IF(stage->end && (!is_host || stage->per_picture), GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].end: only for HOST, not per_picture", s);
     GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].concurrency=%u: only for a HOST stage", s, stage->concurrency);
     return GPST_OK;

@@ -94,6 +94,12 @@ GPSTI_INTERN void gpsti_items_wake_waiters(gpsti_locked locked, gpst_pipeline* p
 GPSTI_INTERN void gpsti_run_batch(gpsti_run* run, gpsti_batch* batch); /* as far as this thread brings it; not locked */
 GPSTI_INTERN void gpsti_run_goes_on(gpsti_locked locked, gpsti_batch* batch); /* gpst_pipeline's */
 
+/* ---- ends.c ----------------------------------------------------------------------------------- */
+
+GPSTI_INTERN bool gpsti_ends_are_over(const gpst_pipeline* pipeline); /* no stage has more items; locked */
+GPSTI_INTERN bool gpsti_ends_are_ready(gpsti_locked locked, const gpst_pipeline* pipeline); /* one may be asked now */
+GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run);                      /* unlocked while it is */
+
 /* ---- flow.c ---------------------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_flow_run_one(gpsti_locked locked, gpsti_client* client, uint32_t worker_index);

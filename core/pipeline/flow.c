@@ -128,7 +128,7 @@ GPSTI_INTERN bool gpsti_flow_has_work(gpsti_locked locked, const gpsti_client* c
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
         if (gpsti_queue_may_take(locked, &pipeline->plan.steps[s]))
             return true;
-    return gpsti_flow_source_ready(locked, pipeline);
+    return gpsti_flow_source_ready(locked, pipeline) || gpsti_ends_are_ready(locked, pipeline);
 }
 
 /* Takes a batch and runs it; unlocked while it runs. False: none was ready. */
@@ -148,6 +148,11 @@ GPSTI_PRIVATE bool gpsti_flow_work(gpsti_locked locked, gpst_pipeline* pipeline,
     if (!batch && !asked && gpsti_flow_source_ready(locked, pipeline)) {
         asked = true;
         gpsti_flow_ask_source(locked, pipeline);
+        batch = gpsti_flow_choose(locked, pipeline);
+    }
+    if (!batch && !asked && gpsti_ends_are_ready(locked, pipeline)) {
+        asked = true;
+        gpsti_ends_ask(locked, &run);
         batch = gpsti_flow_choose(locked, pipeline);
     }
     if (batch) {

@@ -89,8 +89,8 @@ GPSTI_INTERN void gpsti_items_destroy(gpst_pipeline* pipeline) {
 
 GPSTI_INTERN bool gpsti_items_are_over(const gpst_pipeline* pipeline) {
     const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->flow->closed;
-    return no_more && !pipeline->flow->source_running && gpsti_a32_load(&pipeline->items.in_flight) == 0 &&
-           gpsti_a32_load(&pipeline->items.executing) == 0;
+    return no_more && gpsti_ends_are_over(pipeline) && !pipeline->flow->source_running &&
+           gpsti_a32_load(&pipeline->items.in_flight) == 0 && gpsti_a32_load(&pipeline->items.executing) == 0;
 }
 
 /* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. */

@@ -96,6 +96,7 @@ GPSTI_PRIVATE void gpsti_pipeline_resolve_sets(gpst_pipeline* pipeline, const gp
     memcpy(stages, desc->stages, desc->n_stages * sizeof *stages);
     pipeline->plan.n_sets = gpsti_stages_resolve_sets(stages, desc);
     for (uint32_t s = 0; s < desc->n_stages; s++) {
+        pipeline->plan.has_ends = pipeline->plan.has_ends || stages[s].end;
         pipeline->plan.stages[s].desc.reads = stages[s].reads;
         pipeline->plan.stages[s].desc.writes = stages[s].writes;
     }

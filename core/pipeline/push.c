@@ -161,7 +161,7 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
 
 /* No result will ever come: the pipeline is closed, and the user holds every item in flight. */
 GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
-    return pipeline->flow->closed && !pipeline->flow->source_running &&
+    return pipeline->flow->closed && gpsti_ends_are_over(pipeline) && !pipeline->flow->source_running &&
            gpsti_a32_load(&pipeline->items.in_flight) == pipeline->items.lists[GPSTI_ITEM_HELD].n;
 }
 
@@ -265,6 +265,7 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
     const gpsti_locked locked = gpsti_lock(pipeline->context);
     pipeline->flow->closed = true;
     gpsti_items_wake_waiters(locked, pipeline);
+    gpsti_scheduler_wake(locked); /* stages may have more items */
     gpsti_unlock(locked);
 }
 
@@ -275,7 +276,9 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
     const gpsti_locked locked = gpsti_flow_enter(pipeline);
-    while (gpsti_a32_load(&pipeline->items.in_flight) > 0 && result == GPST_OK) {
+    while ((gpsti_a32_load(&pipeline->items.in_flight) > 0 ||
+            (pipeline->flow->closed && !gpsti_ends_are_over(pipeline))) &&
+           result == GPST_OK) {
         if (gpsti_items_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(locked, pipeline))
             result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
                                 "gpst_pipeline_drain: %u results wait to be taken, by this thread as before",

@@ -154,33 +154,47 @@ GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_item* item, uint32_t stag
     return result;
 }
 
-GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_item* item, uint32_t stage_index, uint32_t part,
-                                            uint32_t worker_index, const gpsti_encoded* encoded, char* reason) {
-    gpsti_stage* const stage = &item->pipeline->plan.stages[stage_index];
-    gpst_task task;
+/* A picture's file, if there is one, gets its segments first. */
+GPSTI_PRIVATE gpst_result gpsti_call_one(gpsti_item* item, uint32_t part, const gpsti_encoded* encoded, bool asks_end,
+                                         gpst_task* task, char* reason) {
+    gpsti_stage* const stage = &item->pipeline->plan.stages[task->stage_index];
     gpsti_call call;
-    gpsti_call_fill(&task, item, stage_index, worker_index);
-    task.picture_index = part;
-    task.encoded = encoded ? encoded->room : NULL;
-    task.encoded_bytes = encoded ? encoded->bytes : 0;
     const uint64_t serial = gpsti_fail_serial();
     gpsti_call_enter(&call, item->pipeline);
-    gpst_result result = gpsti_call_worker_state(stage, worker_index, &task.worker_state);
+    gpst_result result = gpsti_call_worker_state(stage, task->worker_index, &task->worker_state);
     if (!GPST_FAILED(result) && encoded)
         result = gpsti_codec_put_segments(stage->desc.encode, &item->shown, part, encoded->room, encoded->before);
     if (!GPST_FAILED(result))
-        result = gpsti_call_check(item->pipeline, gpsti_call_service(stage, &task), "the function");
+        result = asks_end ? stage->desc.end(stage->desc.user_data, task) : gpsti_call_service(stage, task);
+    if (result != GPST_END || !asks_end)
+        result = gpsti_call_check(item->pipeline, result, "the function");
     if (result == GPST_OK)
-        result = gpsti_call_check_sets(item, stage_index, part);
+        result = gpsti_call_check_sets(item, task->stage_index, part);
     gpsti_call_leave();
     const char* const said = gpsti_call_reason(result, serial);
     gpsti_copy_text(reason, GPST_REASON_BYTES, said ? said : GPST_FAILED(result) ? gpst_result_text(result) : "");
     return result;
 }
 
+GPSTI_INTERN gpst_result gpsti_call_encoded(gpsti_item* item, uint32_t stage_index, uint32_t part,
+                                            uint32_t worker_index, const gpsti_encoded* encoded, char* reason) {
+    gpst_task task;
+    gpsti_call_fill(&task, item, stage_index, worker_index);
+    task.picture_index = part;
+    task.encoded = encoded ? encoded->room : NULL;
+    task.encoded_bytes = encoded ? encoded->bytes : 0;
+    return gpsti_call_one(item, part, encoded, false, &task, reason);
+}
+
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_item* item, uint32_t stage_index, uint32_t part, uint32_t worker_index,
                                           char* reason) {
     return gpsti_call_encoded(item, stage_index, part, worker_index, NULL, reason);
+}
+
+GPSTI_INTERN gpst_result gpsti_call_end(gpsti_item* item, uint32_t stage_index, uint32_t worker_index, char* reason) {
+    gpst_task task;
+    gpsti_call_fill(&task, item, stage_index, worker_index);
+    return gpsti_call_one(item, 0, NULL, true, &task, reason);
 }
 
 GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* item) {

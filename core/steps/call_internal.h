@@ -13,6 +13,8 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
 /* One service of a HOST or DEVICE stage; the failure's sentence goes to reason (GPST_REASON_BYTES). */
 GPSTI_INTERN gpst_result gpsti_call_stage(gpsti_item* item, uint32_t stage_index, uint32_t part, uint32_t worker_index,
                                           char* reason);
+/* Asks the stage for one more item, whose sets it makes; END: it has none. */
+GPSTI_INTERN gpst_result gpsti_call_end(gpsti_item* item, uint32_t stage_index, uint32_t worker_index, char* reason);
 /* Items of the camera that a stateful stage has missed before this one; UINT64_MAX: it has had none. */
 GPSTI_INTERN uint64_t gpsti_call_missed(const gpsti_item* item, uint32_t stage_index);
 GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage); /* of all that have begun */

@@ -1,0 +1,339 @@
+/* tests/test_pipeline_ends.c -- a stage's end: what it still has when no more items of a camera come. */
+#include "pipeline_kit.h"
+
+enum { N_CAMERAS = 3, N_EACH = 5, N_SUMS = 2, MOST = 64 };
+#define SOON_NS (20 * (int64_t)1000000000)
+
+/* What the sink was told of one item. */
+typedef struct told {
+    uint64_t index;
+    uint32_t camera;
+    gpst_result result;
+    uint32_t n_sums, sum; /* set 1: is there one, and what it says */
+    bool is_count;        /* it is of the last stage's end */
+    uint8_t masked;       /* the first pixel of set 2 */
+    char stage[32];
+} told;
+
+typedef struct ends {
+    kit* kit;
+    uint32_t sums[N_CAMERAS];
+    uint32_t n_seen[N_CAMERAS], n_counted[N_CAMERAS]; /* by the first and the last stage */
+    uint32_t n_sum_ends[N_CAMERAS], n_count_ends[N_CAMERAS];
+    uint32_t fail_at; /* the n-th item that the sum hands out fails; 0: none */
+    gpsti_a32 in_sum; /* calls of the sum and its end now inside */
+    uint32_t most_in_sum;
+    told told[MOST];
+    uint32_t n_told;
+} ends;
+
+static gpst_result put(gpst_task* task, uint32_t set, uint32_t value) {
+    const gpst_image shape = kit_shape(sizeof value, 1);
+    gpst_image picture;
+    const gpst_result result = gpst_task_set_picture(task, set, 0, &shape, &picture);
+    if (result == GPST_OK)
+        memcpy(picture.data, &value, sizeof value);
+    return result;
+}
+
+static void enter_sum(ends* self) {
+    const uint32_t n = gpsti_a32_add(&self->in_sum, 1) + 1;
+    self->most_in_sum = n > self->most_in_sum ? n : self->most_in_sum;
+}
+
+static gpst_result sum(void* user_data, gpst_task* task) {
+    ends* const self = (ends*)user_data;
+    const uint32_t camera = task->item->camera;
+    uint32_t value = 0;
+    enter_sum(self);
+    memcpy(&value, task->item->sets[0].pictures[0].data, sizeof value);
+    self->sums[camera] += value;
+    self->n_seen[camera]++;
+    const gpst_result result = put(task, 1, value);
+    gpsti_a32_add(&self->in_sum, UINT32_MAX);
+    return result;
+}
+
+/* The sum, and how many it is of. */
+static gpst_result end_sum(void* user_data, gpst_task* task) {
+    ends* const self = (ends*)user_data;
+    const uint32_t camera = task->item->camera, n = ++self->n_sum_ends[camera];
+    gpst_result result = GPST_END;
+    enter_sum(self);
+    kit_check(self->kit, self->n_seen[camera] == N_EACH);
+    kit_check(self->kit, task->item->sets[0].n == 0);
+    if (n == self->fail_at)
+        result = gpst_task_fail(task, GPST_ERROR_FORMAT, "no sum today");
+    else if (n <= N_SUMS)
+        result = put(task, 1, n == 1 ? self->sums[camera] : self->n_seen[camera]);
+    gpsti_a32_add(&self->in_sum, UINT32_MAX);
+    return result;
+}
+
+static gpst_result count(void* user_data, gpst_task* task) {
+    ((ends*)user_data)->n_counted[task->item->camera]++;
+    return GPST_OK;
+}
+
+static gpst_result end_count(void* user_data, gpst_task* task) {
+    ends* const self = (ends*)user_data;
+    const uint32_t camera = task->item->camera;
+    if (++self->n_count_ends[camera] > 1)
+        return GPST_END;
+    return put(task, 3, self->n_counted[camera]);
+}
+
+static gpst_input an_input(uint64_t index, uint32_t* value) {
+    gpst_input input = GPST_ZERO;
+    *value = 10 * (uint32_t)(index / N_CAMERAS) + 100;
+    input.camera = (uint32_t)(index % N_CAMERAS);
+    input.frame = kit_shape(sizeof *value, 1);
+    input.frame.data = value;
+    return input;
+}
+
+static gpst_result source(void* user_data, uint64_t index, gpst_input* out) {
+    static uint32_t value;
+    (void)user_data;
+    *out = an_input(index, &value);
+    return index < (uint64_t)N_CAMERAS * N_EACH ? GPST_OK : GPST_END;
+}
+
+static gpst_result sink(void* user_data, const gpst_item* item) {
+    ends* const self = (ends*)user_data;
+    kit_check(self->kit, self->n_told < MOST);
+    told* const now = &self->told[self->n_told++];
+    now->index = item->index;
+    now->camera = item->camera;
+    now->result = item->result;
+    snprintf(now->stage, sizeof now->stage, "%s", item->stage);
+    if (item->result != GPST_OK)
+        return GPST_OK;
+    now->n_sums = item->sets[1].n;
+    now->is_count = item->sets[3].n > 0;
+    if (now->n_sums > 0) {
+        memcpy(&now->sum, item->sets[1].pictures[0].data, sizeof now->sum);
+        now->masked = *(const uint8_t*)item->sets[2].pictures[0].data;
+    } else if (now->is_count)
+        memcpy(&now->sum, item->sets[3].pictures[0].data, sizeof now->sum);
+    return GPST_OK;
+}
+
+static gpst_pipeline_desc describe(ends* self) {
+    static gpst_mask_desc threshold;
+    kit* const its = self->kit;
+    threshold.kind = GPST_MASK_THRESHOLD;
+    threshold.threshold = 40.0f;
+    gpst_stage_host(&its->stages[0], GPST_SET(0), GPST_SET(1), sum, self);
+    its->stages[0].ordered = true;
+    its->stages[0].concurrency = 1;
+    its->stages[0].end = end_sum;
+    its->stages[0].name = "sum";
+    gpst_stage_mask(&its->stages[1], 1, 2, &threshold);
+    gpst_stage_host(&its->stages[2], GPST_SET(2), GPST_SET(3), count, self);
+    its->stages[2].end = end_count;
+    its->n_stages = 3;
+    gpst_pipeline_desc desc = kit_desc(its);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.capacity[2] = 1;
+    desc.capacity[3] = 2; /* none is no failure */
+    desc.source = source;
+    desc.sink = sink;
+    desc.source_user_data = desc.sink_user_data = self;
+    desc.n_results = 3;
+    for (uint32_t k = 0; k < 3; k++)
+        desc.results[k] = gpst_result_of(k + 1, GPST_ON_HOST);
+    return desc;
+}
+
+/* Of each camera first its items, then those of the first stage's end, then that of the last one's. */
+static void check_told(const ends* self) {
+    const uint32_t n_sums = self->fail_at > 0 ? self->fail_at - 1 : N_SUMS;
+    const uint32_t n_each = N_EACH + n_sums + (self->fail_at > 0 ? 1 : 0) + 1;
+    uint32_t n[N_CAMERAS] = {0};
+    assert_int_equal(self->n_told, N_CAMERAS * n_each);
+    for (uint32_t i = 0; i < self->n_told; i++) {
+        const told* const now = &self->told[i];
+        const uint32_t k = n[now->camera]++;
+        if (k < N_EACH)
+            assert_int_equal(now->sum, 100 + 10 * k);
+        else if (k < N_EACH + n_sums)
+            assert_int_equal(now->sum, k == N_EACH ? 100 * N_EACH + 10 * N_EACH * (N_EACH - 1) / 2 : N_EACH);
+        else if (k + 1 < n_each) {
+            assert_int_equal(now->result, GPST_ERROR_FORMAT);
+            assert_string_equal(now->stage, "sum");
+            continue;
+        } else
+            assert_int_equal(now->sum, N_EACH + n_sums); /* all that passed the last stage */
+        assert_int_equal(now->result, GPST_OK);
+        assert_int_equal(now->n_sums, k + 1 < n_each ? 1 : 0);
+        assert_int_equal(now->is_count, k + 1 == n_each);
+        if (now->n_sums > 0)
+            assert_int_equal(now->masked, (now->sum & 255) > 40 ? 255 : 0);
+        if (k >= N_EACH)
+            assert_true(now->index >= (uint64_t)N_CAMERAS * N_EACH);
+    }
+    for (uint32_t c = 0; c < N_CAMERAS; c++) {
+        assert_int_equal(n[c], n_each);
+        assert_int_equal(self->n_sum_ends[c], self->fail_at > 0 ? self->fail_at : N_SUMS + 1);
+        assert_int_equal(self->n_count_ends[c], 2);
+    }
+    assert_int_equal(self->most_in_sum, 1);
+}
+
+/* Indices are given once each, and are the next ones. */
+static void check_indices(const ends* self) {
+    bool seen[MOST] = {false};
+    for (uint32_t i = 0; i < self->n_told; i++) {
+        assert_true(self->told[i].index < self->n_told);
+        assert_false(seen[self->told[i].index]);
+        seen[self->told[i].index] = true;
+    }
+}
+
+static gpst_result run(ends* self, const gpst_pipeline_desc* desc, gpst_stats* stats) {
+    gpst_pipeline* pipeline = NULL;
+    assert_int_equal(gpst_pipeline_create(self->kit->context, desc, &pipeline), GPST_OK);
+    const gpst_result result = gpst_pipeline_run(pipeline);
+    gpst_pipeline_query_stats(pipeline, stats);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    return result;
+}
+
+static const char* const backends[] = {"cpu", "sim:launch_us=0"};
+
+static void test_pulled(void** state) {
+    static const gpst_run_mode modes[] = {GPST_RUN_DEFAULT, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL};
+    static ends self;
+    (void)state;
+    for (int b = 0; b < 2; b++)
+        for (int m = 0; m < 3; m++)
+            for (uint32_t fail_at = 0; fail_at <= 2; fail_at++) {
+                memset(&self, 0, sizeof self);
+                self.kit = kit_open(backends[b], 2);
+                self.fail_at = fail_at;
+                gpst_pipeline_desc desc = describe(&self);
+                gpst_stats stats;
+                desc.mode = modes[m];
+                assert_int_equal(run(&self, &desc, &stats), fail_at > 0 ? GPST_PARTIAL : GPST_OK);
+                check_told(&self);
+                check_indices(&self);
+                assert_int_equal(stats.items_ok + stats.items_failed, self.n_told);
+                kit_close(self.kit);
+            }
+}
+
+/* Nothing more comes once a pushed pipeline is closed; drain waits for what its stages still have. */
+static void test_pushed(void** state) {
+    static ends self;
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        gpst_pipeline* pipeline = NULL;
+        memset(&self, 0, sizeof self);
+        self.kit = kit_open(backends[b], 2);
+        gpst_pipeline_desc desc = describe(&self);
+        desc.source = NULL;
+        assert_int_equal(gpst_pipeline_create(self.kit->context, &desc, &pipeline), GPST_OK);
+        for (uint64_t i = 0; i < (uint64_t)N_CAMERAS * N_EACH; i++) {
+            uint32_t value = 0;
+            const gpst_input input = an_input(i, &value);
+            assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+        }
+        assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+        assert_int_equal(self.n_told, N_CAMERAS * N_EACH); /* more may come */
+        gpst_pipeline_close(pipeline);
+        assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+        check_told(&self);
+        check_indices(&self);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(self.kit);
+    }
+}
+
+/* With next_result: END comes behind them. */
+static void test_taken(void** state) {
+    static ends self;
+    const gpst_item* item = NULL;
+    gpst_pipeline* pipeline = NULL;
+    gpst_result result = GPST_OK;
+    (void)state;
+    memset(&self, 0, sizeof self);
+    self.kit = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = describe(&self);
+    desc.source = NULL;
+    desc.sink = NULL;
+    desc.n_slots = N_CAMERAS * N_EACH + 2;
+    assert_int_equal(gpst_pipeline_create(self.kit->context, &desc, &pipeline), GPST_OK);
+    for (uint64_t i = 0; i < (uint64_t)N_CAMERAS * N_EACH; i++) {
+        uint32_t value = 0;
+        const gpst_input input = an_input(i, &value);
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+    }
+    gpst_pipeline_close(pipeline);
+    while ((result = gpst_pipeline_next_result(pipeline, SOON_NS, &item)) == GPST_OK) {
+        (void)sink(&self, item);
+        gpst_pipeline_release(pipeline, item);
+    }
+    assert_int_equal(result, GPST_END);
+    check_told(&self);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self.kit);
+}
+
+static gpst_result cancelling_sink(void* user_data, const gpst_item* item) {
+    ends* const self = (ends*)user_data;
+    if (item->index == 4)
+        gpst_pipeline_cancel(self->kit->pipeline);
+    return GPST_OK;
+}
+
+/* After a cancel nobody is asked; after a stop all are. */
+static void test_cancelled(void** state) {
+    static ends self;
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    memset(&self, 0, sizeof self);
+    self.kit = kit_open("cpu", 2);
+    gpst_pipeline_desc desc = describe(&self);
+    desc.sink = cancelling_sink;
+    assert_int_equal(gpst_pipeline_create(self.kit->context, &desc, &self.kit->pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_run(self.kit->pipeline), GPST_ERROR_CANCELLED);
+    for (uint32_t c = 0; c < N_CAMERAS; c++)
+        assert_int_equal(self.n_sum_ends[c] + self.n_count_ends[c], 0);
+    assert_int_equal(gpst_pipeline_destroy(self.kit->pipeline), GPST_OK);
+    self.kit->stages[0].end = NULL;
+    self.kit->stages[1].end = end_sum;
+    assert_int_equal(gpst_pipeline_create(self.kit->context, &desc, &pipeline), GPST_ERROR_ARGUMENT);
+    assert_non_null(strstr(gpst_last_reason(), "stages[1].end: only for HOST"));
+    gpsti_a32_store(&self.kit->log.n_errors, 0);
+    kit_close(self.kit);
+}
+
+/* Where there is memory for one item, they wait as others do. */
+static void test_little_memory(void** state) {
+    static ends self;
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        gpst_context_desc context = GPST_ZERO;
+        gpst_stats stats;
+        memset(&self, 0, sizeof self);
+        self.kit = kit_open(backends[b], 2);
+        context.backend = backends[b];
+        context.n_workers = 2;
+        context.max_host_bytes = 5 * 4096;
+        context.max_device_bytes = b > 0 ? 2 * 4096 : 0;
+        kit_reopen(self.kit, &context);
+        gpst_pipeline_desc desc = describe(&self);
+        assert_int_equal(run(&self, &desc, &stats), GPST_OK);
+        check_told(&self);
+        kit_close(self.kit);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pulled),    cmocka_unit_test(test_pushed),        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_little_memory),
+    };
+    return cmocka_run_group_tests_name("pipeline_ends", tests, NULL, NULL);
+}
