@@ -12,8 +12,8 @@
 
 GPSTI_PRIVATE gpst_result gpsti_stage_check_kind(const gpst_pipeline_desc* desc, uint32_t s) {
     const gpst_stage_desc* const stage = &desc->stages[s];
-    GPSTI_FAIL_IF(stage->kind < GPST_STAGE_READ || stage->kind > GPST_STAGE_ENCODE, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].kind=%d: unknown", s, (int)stage->kind);
+    GPSTI_FAIL_IF(!gpsti_kind_of(stage->kind), GPST_ERROR_ARGUMENT, GPSTI_CREATE ": stages[%u].kind=%d: unknown", s,
+                  (int)stage->kind);
     GPSTI_FAIL_IF(stage->capturable && stage->kind != GPST_STAGE_DEVICE, GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].capturable: only for DEVICE", s);
     GPSTI_FAIL_IF(stage->name && strlen(stage->name) > 31, GPST_ERROR_ARGUMENT,
