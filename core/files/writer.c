@@ -1,5 +1,5 @@
 /* core/files/writer.c -- one file written under a temporary name, then renamed or
-   removed. Owns temporary files until then; the threads are core/files/io.c's. */
+   removed; or a part of one that has more. Owns temporary files until then; the threads are core/files/io.c's. */
 #include "../base/platform_internal.h"
 
 #include "io_internal.h"
@@ -102,6 +102,11 @@ GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
     GPSTI_FAIL_IF(!write->path || !write->path[0], GPST_ERROR_ARGUMENT, "write: path: must not be empty");
     GPSTI_FAIL_IF(!write->data && write->bytes, GPST_ERROR_ARGUMENT,
                   "write \"%s\": data is NULL for %zu bytes", write->path, write->bytes);
+    if (write->target) {
+        GPSTI_TRY(gpsti_target_put(write->target, write->offset_bytes, write->data, write->bytes));
+        write->pending = true;
+        return GPST_OK;
+    }
     gpst_result result = gpsti_writer_create_temporary(write, temporary, &file);
     if (GPST_FAILED(result))
         return result;
@@ -185,7 +190,9 @@ GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* wr
 
 GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
     char temporary[GPSTI_WRITER_PATH_BYTES];
-    if (write->pending && !GPST_FAILED(gpsti_writer_temporary(write, temporary)))
+    if (write->pending && write->target)
+        gpsti_target_clear(write->target, write->offset_bytes, write->bytes);
+    else if (write->pending && !GPST_FAILED(gpsti_writer_temporary(write, temporary)))
         (void)gpsti_path_remove(temporary);
     write->pending = false;
 }

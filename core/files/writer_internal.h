@@ -4,6 +4,7 @@
 #define GPSTI_WRITER_INTERNAL_H
 
 #include "../device/context_internal.h"
+#include "target_internal.h"
 
 typedef struct gpsti_writer gpsti_writer;
 typedef struct gpsti_write gpsti_write;
@@ -11,6 +12,10 @@ typedef struct gpsti_write gpsti_write;
 /* One file, owned by the caller, alive and in place from submit until `done` was called. */
 struct gpsti_write {
     const char* path; /* final name; must live until commit or discard */
+    /* NULL, or the file that it is a part of, at offset_bytes: pending then means that the part is there, discard
+       makes it zero, and commit is not called. */
+    const gpst_target* target;
+    uint64_t offset_bytes;
     const void* data;
     size_t bytes;
     bool sync;                        /* fsync before done */
