@@ -50,7 +50,8 @@ GPST_API gpst_result gpst_target_write(gpst_target* target, uint64_t offset_byte
                 whole  (in)  false: it is removed
    Shapes       none
    Returns      GPST_OK | NO_SPACE | IO | ACCESS and others of the system: there is no file, and what had its name stays
-                but where a disk says only at the very end what is wrong
+                but where a disk says only at the very end what is wrong. gpst_last_reason is then of that, else what
+                it was
    Ownership    frees the target
    Threads      one, when no item that has a part of it is in flight any more
    Blocking     as the file system does; with sync until the disk has the file

@@ -42,7 +42,6 @@ typedef struct gpsti_writer_info {
 /* Told when what a file replaced was freed, on the thread that did it, without a lock. */
 typedef void (*gpsti_closed_func)(void* user_data, int64_t start_ns, int64_t end_ns);
 
-/* Temporary files are called .gpustage-TAG-N.tmp: TAG is gpsti_process_tag in 16 hexadecimal digits. */
 /* n_in_flight: threads, 0 = 2, at most 64; they come with the first that is submitted. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
 /* The first of them now, so that nothing is submitted where none is to be had. */

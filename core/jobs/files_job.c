@@ -163,10 +163,8 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self, gps
 
 /* The stacked file gets its name, or is removed: result, or what failed of that. */
 GPSTI_PRIVATE gpst_result gpsti_files_job_close_output(gpsti_files_job* self, gpst_result result) {
-    char reason[GPSTI_REASON_BYTES];
-    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
     GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0));
-    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : result;
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_pipeline* pipeline) {

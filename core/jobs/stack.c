@@ -16,7 +16,7 @@ GPSTI_PRIVATE uint32_t gpsti_stack_shape(const gpst_image* row, uint64_t n_rows,
 
 GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, gpst_context* context, const char* path,
                                           const gpst_image* row, uint64_t n_rows, bool sync) {
-    char header[GPSTI_NPY_HEADER_BYTES], reason[GPSTI_REASON_BYTES];
+    char header[GPSTI_NPY_HEADER_BYTES];
     uint64_t shape[4];
     GPSTI_TRY(gpst_image_bytes(row, &self->row_bytes));
     GPSTI_FAIL_IF(n_rows > (uint64_t)(INT64_MAX - GPSTI_NPY_HEADER_BYTES) / self->row_bytes, GPST_ERROR_OVERFLOW,
@@ -24,11 +24,9 @@ GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, gpst_context* conte
     self->header_bytes = gpsti_npy_header(row->dtype, shape, gpsti_stack_shape(row, n_rows, shape), header);
     GPSTI_TRY(gpst_target_create(context, path, self->header_bytes + n_rows * self->row_bytes, sync, &self->target));
     const gpst_result result = gpst_target_write(self->target, 0, header, self->header_bytes);
-    if (!GPST_FAILED(result))
-        return GPST_OK;
-    gpsti_copy_text(reason, sizeof reason, gpst_last_reason());
-    (void)gpsti_stack_close(self, false);
-    return gpsti_fail(result, "%s", reason);
+    if (GPST_FAILED(result))
+        (void)gpsti_stack_close(self, false);
+    return result;
 }
 
 GPSTI_INTERN gpst_result gpsti_stack_emit(const gpsti_stack* self, gpst_task* task, uint64_t row, const void* data) {
