@@ -31,7 +31,7 @@ struct gpst_context {
     const char* system_root; /* "": where /proc is; a test has its own */
     uint32_t cores_online;
     gpsti_a64 host_bytes, device_bytes; /* frame memory, lent or free, as charged against the budgets in info */
-    gpsti_a32 n_objects;  /* pipelines, pools, rings, readers and prefetchers that are there */
+    gpsti_a32 n_objects;  /* pipelines, pools, rings, readers, prefetchers and targets */
     struct gpsti_grants* grants; /* of it, to the items of pipelines: core/items/grant.c */
     gpsti_memory* memory;
 };

@@ -1,5 +1,5 @@
 /* core/files/writer.c -- one file written under a temporary name, then renamed or
-   removed. Owns temporary files until then; the threads are core/files/io.c's. */
+   removed; or a part of one that has more. Owns temporary files until then; the threads are core/files/io.c's. */
 #include "../base/platform_internal.h"
 
 #include "io_internal.h"
@@ -8,8 +8,7 @@
 #include <string.h>
 
 #define GPSTI_WRITER_DEFAULT_IN_FLIGHT 2
-#define GPSTI_WRITER_PATH_BYTES 4096
-#define GPSTI_WRITER_TRIES 1000 /* temporary names of others, at most, that may be in the way */
+#define GPSTI_WRITER_ENDING ".tmp"
 
 #define GPSTI_WRITER_CLOSES 16 /* replaced files that wait to be freed, at most: as much of the disk stays taken */
 
@@ -25,34 +24,8 @@ struct gpsti_writer {
 
 /* ---- one write --------------------------------------------------------------- */
 
-/* Beside the final name, so that the rename stays within one file system; short, so that it always fits. */
 GPSTI_PRIVATE gpst_result gpsti_writer_temporary(const gpsti_write* write, char* out) {
-    const size_t directory_bytes = gpsti_path_directory_bytes(write->path);
-    GPSTI_FAIL_IF(directory_bytes + 64 > GPSTI_WRITER_PATH_BYTES, GPST_ERROR_ARGUMENT,
-                  "write: path: %zu bytes of directory: must be below %d", directory_bytes,
-                  GPSTI_WRITER_PATH_BYTES - 64);
-    memcpy(out, write->path, directory_bytes);
-    gpsti_format(out + directory_bytes, 64, ".gpustage-%016llx-%llu.tmp", (unsigned long long)gpsti_process_tag(),
-                 (unsigned long long)write->temporary_id);
-    return GPST_OK;
-}
-
-/* A forked child has its parent's tag: of a name that is taken the next one is tried. */
-GPSTI_PRIVATE gpst_result gpsti_writer_create_temporary(gpsti_write* write, char* temporary,
-                                                        gpsti_file* file) {
-    static gpsti_a64 next_id;
-    char prefix[160];
-    gpst_result result = GPST_ERROR_EXISTS;
-    int tries;
-    for (tries = 0; result == GPST_ERROR_EXISTS && tries < GPSTI_WRITER_TRIES; ++tries) {
-        write->temporary_id = gpsti_a64_add(&next_id, 1);
-        GPSTI_TRY(gpsti_writer_temporary(write, temporary));
-        result = gpsti_file_create(temporary, file);
-    }
-    if (!GPST_FAILED(result))
-        return GPST_OK;
-    gpsti_format(prefix, sizeof(prefix), "write \"%.140s\"", write->path);
-    return gpsti_fail_in(result, prefix);
+    return gpsti_temporary_name(write->path, write->temporary_id, GPSTI_WRITER_ENDING, out);
 }
 
 /* Window after window: while one is written the one before goes to the disk, and it is waited for, so that memory does
@@ -97,12 +70,18 @@ GPSTI_PRIVATE gpst_result gpsti_writer_give_up(gpsti_write* write, gpst_result r
 }
 
 GPSTI_PRIVATE gpst_result gpsti_writer_write_path(gpsti_write* write) {
-    char temporary[GPSTI_WRITER_PATH_BYTES];
+    char temporary[GPSTI_TEMPORARY_BYTES];
     gpsti_file file = GPST_ZERO;
     GPSTI_FAIL_IF(!write->path || !write->path[0], GPST_ERROR_ARGUMENT, "write: path: must not be empty");
     GPSTI_FAIL_IF(!write->data && write->bytes, GPST_ERROR_ARGUMENT,
                   "write \"%s\": data is NULL for %zu bytes", write->path, write->bytes);
-    gpst_result result = gpsti_writer_create_temporary(write, temporary, &file);
+    if (write->target) {
+        GPSTI_TRY(gpsti_target_put(write->target, write->offset_bytes, write->data, write->bytes));
+        write->pending = true;
+        return GPST_OK;
+    }
+    gpst_result result = gpsti_temporary_create(write->path, GPSTI_WRITER_ENDING, false, &write->temporary_id,
+                                                temporary, &file);
     if (GPST_FAILED(result))
         return result;
     result = gpsti_writer_fill(write, &file);
@@ -168,7 +147,7 @@ GPSTI_PRIVATE void gpsti_writer_run_close(gpsti_writer* writer, gpsti_write* clo
 /* ---- commit and discard ------------------------------------------------------ */
 
 GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* writer) {
-    char temporary[GPSTI_WRITER_PATH_BYTES];
+    char temporary[GPSTI_TEMPORARY_BYTES];
     gpsti_file replaced;
     GPSTI_FAIL_IF(!write->pending, GPST_ERROR_STATE, "gpsti_write_commit: \"%s\": nothing is pending",
                   write->path ? write->path : "");
@@ -184,8 +163,10 @@ GPSTI_INTERN gpst_result gpsti_write_commit(gpsti_write* write, gpsti_writer* wr
 }
 
 GPSTI_INTERN void gpsti_write_discard(gpsti_write* write) {
-    char temporary[GPSTI_WRITER_PATH_BYTES];
-    if (write->pending && !GPST_FAILED(gpsti_writer_temporary(write, temporary)))
+    char temporary[GPSTI_TEMPORARY_BYTES];
+    if (write->pending && write->target)
+        gpsti_target_clear(write->target, write->offset_bytes, write->bytes);
+    else if (write->pending && !GPST_FAILED(gpsti_writer_temporary(write, temporary)))
         (void)gpsti_path_remove(temporary);
     write->pending = false;
 }

@@ -4,6 +4,7 @@
 #define GPSTI_WRITER_INTERNAL_H
 
 #include "../device/context_internal.h"
+#include "target_internal.h"
 
 typedef struct gpsti_writer gpsti_writer;
 typedef struct gpsti_write gpsti_write;
@@ -11,6 +12,10 @@ typedef struct gpsti_write gpsti_write;
 /* One file, owned by the caller, alive and in place from submit until `done` was called. */
 struct gpsti_write {
     const char* path; /* final name; must live until commit or discard */
+    /* NULL, or the file that it is a part of, at offset_bytes: pending then means that the part is there, discard
+       makes it zero, and commit is not called. */
+    const gpst_target* target;
+    uint64_t offset_bytes;
     const void* data;
     size_t bytes;
     bool sync;                        /* fsync before done */
@@ -37,7 +42,6 @@ typedef struct gpsti_writer_info {
 /* Told when what a file replaced was freed, on the thread that did it, without a lock. */
 typedef void (*gpsti_closed_func)(void* user_data, int64_t start_ns, int64_t end_ns);
 
-/* Temporary files are called .gpustage-TAG-N.tmp: TAG is gpsti_process_tag in 16 hexadecimal digits. */
 /* n_in_flight: threads, 0 = 2, at most 64; they come with the first that is submitted. */
 GPSTI_INTERN gpst_result gpsti_writer_create(gpst_context* context, uint32_t n_in_flight, gpsti_writer** out);
 /* The first of them now, so that nothing is submitted where none is to be had. */

@@ -5,6 +5,7 @@
 
 #include "../../kernels/image/image.h"
 #include "../device/enqueue.h"
+#include "../files/target.h"
 #include "../pictures/placement.h"
 
 #ifdef __cplusplus
@@ -279,6 +280,25 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
    Source       core/steps/task.c          Tests  tests/test_pipeline.c          Since 0.1
 */
 GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes);
+/* gpst_task_emit_at -- the same for a part of a file that many items write to
+
+   Parameters   task         (in)  the callback's
+                target       (in)  must live until the item has ended
+                offset_bytes (in)  where the part begins; it ends within the target
+                data         (in)  NULL = the encoded room, as of gpst_task_emit; or what stays as it is until the item
+                                   ends, such as a picture of a set on the host, but no lent frame: it is not copied
+                bytes        (in)  of the part
+   Shapes       data: uint8_t[bytes]
+   Returns      GPST_OK | ARGUMENT | STATE (the pipeline has no WRITE stage) | MEMORY
+   Ownership    as gpst_task_emit. An item that fails, or begins anew, leaves zeroes in place of its parts, as far as
+                the disk allows. Parts must not overlap: nothing looks for that
+   Threads      within a callback of this task only
+   Blocking     never waits. desc.fsync and dirty_bytes say nothing of a part: the target is synced as a whole
+   Device       none
+   Source       core/steps/task.c          Tests  tests/test_pipeline_target.c          Since 0.1
+*/
+GPST_API gpst_result gpst_task_emit_at(gpst_task* task, gpst_target* target, uint64_t offset_bytes, const void* data,
+                                       size_t bytes);
 /* gpst_task_fail -- sets the sentence of this failure: return gpst_task_fail(task, GPST_ERROR_FORMAT, "...", ...)
 
    Parameters   task   (in)  the callback's; NULL in sources, sinks, kernels and worker_init, which have none

@@ -38,7 +38,8 @@ typedef enum gpst_stage_kind {
     GPST_STAGE_HOST = 2,   /* func on a worker */
     GPST_STAGE_WARP = 3,   /* built in: each picture of a set through a warp, into another set, on the device */
     GPST_STAGE_DEVICE = 4, /* func on a worker puts the user's own device work on the item's stream */
-    GPST_STAGE_WRITE = 5,  /* built in: what was emitted, into files that are whole or absent. Last stage, or absent */
+    GPST_STAGE_WRITE = 5,  /* built in: what was emitted, into files that are whole or absent, or into parts of one
+                              (gpst_target). Last stage, or absent */
     GPST_STAGE_MASK = 6,   /* built in: each picture of a set through a mask operation, on the device */
     GPST_STAGE_DECODE = 7, /* built in: the item's file into the one picture of a set */
     GPST_STAGE_ENCODE = 8  /* built in: each picture of a set into the bytes of a file, which func is given */
@@ -113,7 +114,8 @@ typedef struct gpst_stage_desc {
        alone (gpst_task_count). Affines and views are read on the host, to which they come where a DEVICE stage wrote
        them: one against the rules of its struct fails the item. */
     uint32_t second_set;
-    uint32_t concurrency;  /* HOST: services at once; 0 = any number, with LATEST_ONLY 1; 1 = serial */
+    uint32_t concurrency;  /* HOST: services at once; 0 = any number, with LATEST_ONLY 1; 1 = serial. WRITE: of workers
+                              that write, beside the writer's threads, which are n_writes */
     bool ordered;          /* HOST: items of a camera one after the other, in input order; cameras side by side */
     bool stateful;         /* HOST, DEVICE: ordered; task->n_missed tells when its state of a camera is out of date */
     /* Items of a camera that may wait in front of the stage, beyond those that it could begin with at once, and what

@@ -90,9 +90,10 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_encode(void* user_data, gpst_task* tas
     return hooks->beside ? hooks->beside(hooks->user_data, task, path) : GPST_OK;
 }
 
-GPSTI_PRIVATE gpst_result gpsti_files_job_write_row(void* user_data, gpst_task* task) {
+GPSTI_PRIVATE gpst_result gpsti_files_job_emit_row(void* user_data, gpst_task* task) {
     const gpsti_files_job* const self = (const gpsti_files_job*)user_data;
-    return gpsti_stack_write(&self->stack, task->item->index, task->item->sets[GPSTI_JOB_VIEWS].pictures[0].data);
+    return gpsti_stack_emit(&self->stack, task, task->item->index,
+                            task->item->sets[GPSTI_JOB_VIEWS].pictures[0].data);
 }
 
 /* Both warps follow one another, so that a device has them in one submission. */
@@ -129,15 +130,14 @@ GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self,
     stages[n++].name = "decode";
     n = gpsti_files_job_make_warps(self, stages, n);
     if (stacked || hooks->encode)
-        gpst_stage_host(&stages[n], GPST_SET(views), 0, stacked ? gpsti_files_job_write_row : gpsti_files_job_encode,
+        gpst_stage_host(&stages[n], GPST_SET(views), 0, stacked ? gpsti_files_job_emit_row : gpsti_files_job_encode,
                         self);
     else
         gpst_stage_encode(&stages[n], views, &self->desc.encode, gpsti_files_job_encode, self);
     stages[n].per_picture = !stacked && hooks->encode;
-    stages[n].concurrency = stacked ? 1 : 0; /* a file has one writer at a time: others would wait for it on a core */
-    stages[n++].name = stacked ? "write" : "encode";
-    if (!stacked)
-        gpst_stage_write(&stages[n++]);
+    stages[n++].name = stacked ? "row" : "encode";
+    gpst_stage_write(&stages[n]);
+    stages[n++].concurrency = stacked ? 1 : 0; /* a file has one writer at a time: others would wait on a core */
     for (uint32_t s = 0; s < n; s++)
         if (stages[s].func) {
             stages[s].worker_init = gpsti_files_job_worker_init;
@@ -148,25 +148,23 @@ GPSTI_PRIVATE uint32_t gpsti_files_job_make_stages(gpsti_files_job* self,
 
 /* ---- the run --------------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self) {
+GPSTI_PRIVATE gpst_result gpsti_files_job_open_output(gpsti_files_job* self, gpst_context* context) {
     gpst_image row;
     char where[64];
     gpsti_format(where, sizeof where, "%s: desc.output_%s", self->desc.function,
                  self->desc.output_file ? "file" : "dir");
     gpst_warp_query_output(self->desc.warp, &row);
     const gpst_result result =
-        self->desc.output_file ? gpsti_stack_open(&self->stack, self->desc.output_file, &row, self->inputs.n)
+        self->desc.output_file ? gpsti_stack_open(&self->stack, context, self->desc.output_file, &row, self->inputs.n,
+                                                  self->desc.run->fsync != GPST_FSYNC_NONE)
                                : gpsti_files_job_make_folders(self);
     return GPST_FAILED(result) ? gpsti_fail_in(result, where) : GPST_OK;
 }
 
 /* The stacked file gets its name, or is removed: result, or what failed of that. */
 GPSTI_PRIVATE gpst_result gpsti_files_job_close_output(gpsti_files_job* self, gpst_result result) {
-    const bool syncs = self->desc.run->fsync != GPST_FSYNC_NONE;
-    char reason[GPSTI_REASON_BYTES];
-    gpsti_copy_text(reason, sizeof reason, GPST_FAILED(result) ? gpst_last_reason() : "");
-    GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0, syncs));
-    return GPST_FAILED(result) ? gpsti_fail(result, "%s", reason) : result;
+    GPSTI_TRY(gpsti_stack_close(&self->stack, self->n_ended == self->inputs.n && self->n_ok > 0));
+    return result;
 }
 
 GPSTI_PRIVATE gpst_result gpsti_files_job_run_pipeline(gpsti_files_job* self, gpst_pipeline* pipeline) {
@@ -200,6 +198,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_make_pipeline(gpsti_files_job* self, g
     desc.sink_user_data = self;
     desc.as_ready = true;
     desc.n_results = 0;
+    desc.n_writes = self->stack.target && desc.n_writes == 0 ? 1 : desc.n_writes; /* as of the WRITE stage */
     memset(desc.capacity, 0, sizeof desc.capacity);
     desc.capacity[GPSTI_JOB_MASKED] = self->desc.mask_warp ? gpst_warp_n_outputs(self->desc.warp) : 0;
     const gpst_result created = gpst_pipeline_create(context, &desc, out);
@@ -211,7 +210,7 @@ GPSTI_PRIVATE gpst_result gpsti_files_job_run_in(gpsti_files_job* self, gpst_con
     gpst_pipeline* pipeline = NULL;
     GPSTI_TRY(gpsti_files_job_list_inputs(self));
     GPSTI_TRY(gpsti_files_job_check_outputs(self));
-    GPSTI_TRY(gpsti_files_job_open_output(self));
+    GPSTI_TRY(gpsti_files_job_open_output(self, context));
     const gpst_result made = gpsti_files_job_make_pipeline(self, context, &pipeline);
     if (GPST_FAILED(made))
         return gpsti_files_job_close_output(self, made);

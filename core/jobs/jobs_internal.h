@@ -6,23 +6,22 @@
 #include "../files/folder_internal.h"
 #include "jobs.h"
 
-/* ---- one .npy file with a row for every input, written from any thread ------------------ */
+/* ---- one .npy file with a row for every input ------------------------------------------- */
 
 #define GPSTI_JOB_PATH_BYTES 4096
 
 typedef struct gpsti_stack {
-    const char* path; /* NULL: none is open */
-    char temporary[GPSTI_JOB_PATH_BYTES]; /* locked while its process lives */
-    gpsti_file file;
+    gpst_target* target; /* NULL: none is open */
     size_t header_bytes, row_bytes;
 } gpsti_stack;
 
-/* Rows have the shape of row, all zero at first. path must live until the end. */
-GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, const char* path, const gpst_image* row, uint64_t n_rows);
-/* On failure the row is zero again as far as the disk allows. */
-GPSTI_INTERN gpst_result gpsti_stack_write(const gpsti_stack* self, uint64_t row, const void* data);
+/* Rows have the shape of row, all zero at first. */
+GPSTI_INTERN gpst_result gpsti_stack_open(gpsti_stack* self, gpst_context* context, const char* path,
+                                          const gpst_image* row, uint64_t n_rows, bool sync);
+/* data: as gpst_task_emit_at's. */
+GPSTI_INTERN gpst_result gpsti_stack_emit(const gpsti_stack* self, gpst_task* task, uint64_t row, const void* data);
 /* It gets its name, replacing what had it, or is removed. A second time is a no-op. */
-GPSTI_INTERN gpst_result gpsti_stack_close(gpsti_stack* self, bool whole, bool sync);
+GPSTI_INTERN gpst_result gpsti_stack_close(gpsti_stack* self, bool whole);
 
 /* ---- names ----------------------------------------------------------------------------------- */
 

@@ -150,8 +150,8 @@ GPSTI_PRIVATE gpst_result gpsti_context_check_empty(gpst_context* context) {
         return GPST_OK;
     gpsti_memory_log_leaks(context->memory);
     (void)gpsti_fail(GPST_ERROR_STATE,
-                     "gpst_context_destroy: %u pipelines, pools, rings, readers and prefetchers, and %llu memories, "
-                     "streams and events are there: destroy them first",
+                     "gpst_context_destroy: %u pipelines, pools, rings, readers, prefetchers and targets, and %llu "
+                     "memories, streams and events are there: destroy them first",
                      n_objects, (unsigned long long)n_others);
     GPSTI_LOG(&context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM, "%s", gpst_last_reason());
     return GPST_ERROR_STATE;

@@ -37,8 +37,8 @@ GPSTI_PRIVATE gpst_result gpsti_stage_check_order(const gpst_pipeline_desc* desc
                   GPSTI_CREATE ": stages[%u].ordered: only for a HOST stage", s);
     GPSTI_FAIL_IF(stage->end && (!is_host || stage->per_picture), GPST_ERROR_ARGUMENT,
                   GPSTI_CREATE ": stages[%u].end: only for HOST, not per_picture", s);
-    GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host, GPST_ERROR_ARGUMENT,
-                  GPSTI_CREATE ": stages[%u].concurrency=%u: only for a HOST stage", s, stage->concurrency);
+    GPSTI_FAIL_IF(stage->concurrency > 0 && !is_host && stage->kind != GPST_STAGE_WRITE, GPST_ERROR_ARGUMENT,
+                  GPSTI_CREATE ": stages[%u].concurrency=%u: only for HOST and WRITE", s, stage->concurrency);
     return GPST_OK;
 }
 

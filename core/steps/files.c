@@ -160,13 +160,15 @@ GPSTI_PRIVATE void gpsti_write_done(gpsti_write* write) {
    plain loop writes all of them so. */
 GPSTI_PRIVATE bool gpsti_write_is_here(const gpst_pipeline* pipeline, const gpsti_part* part) {
     size_t bytes = 0;
+    bool syncs = false;
     const gpsti_output_file* file = part->files;
     if (part->n_files == 0 || gpsti_is_plain(pipeline))
         return true;
-    for (uint32_t e = 0; e < part->n_files; e++, file = file->next)
+    for (uint32_t e = 0; e < part->n_files; e++, file = file->next) {
         bytes += file->write.bytes;
-    return pipeline->plan.desc.fsync == GPST_FSYNC_NONE && !gpsti_io_models_disk(pipeline->context) &&
-           bytes <= GPSTI_FILES_WRITE_BYTES;
+        syncs = syncs || file->write.sync;
+    }
+    return !syncs && !gpsti_io_models_disk(pipeline->context) && bytes <= GPSTI_FILES_WRITE_BYTES;
 }
 
 GPSTI_PRIVATE void gpsti_write_here(gpsti_run* run, gpsti_batch* batch) {
@@ -241,6 +243,7 @@ GPSTI_PRIVATE gpst_result gpsti_write_check(const gpst_pipeline_desc* desc, uint
 GPSTI_PRIVATE void gpsti_write_plan(const gpst_pipeline* pipeline, gpsti_step* step, bool asynchronous) {
     (void)asynchronous;
     step->per_picture = pipeline->plan.n_parts > 1;
+    step->concurrency = gpsti_step_stage(pipeline, step)->concurrency;
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_write(void) {

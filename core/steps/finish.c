@@ -7,8 +7,8 @@ GPSTI_PRIVATE void gpsti_finish_commit(gpsti_item* item) {
     for (uint32_t i = 0; i < item->pipeline->plan.n_parts; i++) {
         gpsti_output_file* file = item->parts[i].files;
         for (uint32_t e = 0; e < item->parts[i].n_files; e++, file = file->next) {
-            if (gpsti_item_has_failed(item) || !file->write.pending)
-                continue;
+            if (gpsti_item_has_failed(item) || !file->write.pending || file->write.target)
+                continue; /* a part of a target has no name of its own */
             const gpst_result result = gpsti_write_commit(&file->write, item->pipeline->files.writer);
             file->committed = !GPST_FAILED(result);
             if (GPST_FAILED(result))

@@ -192,29 +192,52 @@ GPST_API gpst_result gpst_task_encoded(gpst_task* task, size_t bytes, void** out
     return gpsti_task_encoded(gpsti_task_item(task), task->picture_index, bytes, true, out);
 }
 
-GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
-    GPSTI_TRY(gpsti_task_check(task, "gpst_task_emit", path, "path"));
+/* The open file will be written, from data, or from its room where that is NULL; path and the rest are the caller's. */
+GPSTI_PRIVATE gpst_result gpsti_task_begin_emit(const gpst_task* task, const char* function, const void* data,
+                                                size_t bytes, gpsti_output_file** out) {
     gpsti_item* const item = gpsti_task_item(task);
     gpsti_output_file* const file = gpsti_task_open_file(item, task->picture_index);
     if (!file)
         return GPST_ERROR_MEMORY;
     GPSTI_FAIL_IF(item->pipeline->plan.steps[item->pipeline->plan.n_steps - 2].kind != gpsti_step_write(),
-                  GPST_ERROR_STATE, "gpst_task_emit: the pipeline has no WRITE stage");
+                  GPST_ERROR_STATE, "%s: the pipeline has no WRITE stage", function);
+    GPSTI_FAIL_IF(!data && bytes > file->asked, GPST_ERROR_ARGUMENT,
+                  "%s: bytes=%llu: more than the %llu that gpst_task_encoded gave", function, (unsigned long long)bytes,
+                  (unsigned long long)file->asked);
+    memset(&file->write, 0, sizeof file->write);
+    file->write.data = data ? data : file->room.data;
+    file->write.bytes = bytes;
+    file->committed = false;
+    *out = file;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_emit(gpst_task* task, const char* path, size_t bytes) {
+    gpsti_output_file* file = NULL;
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_emit", path, "path"));
+    const gpsti_item* const item = gpsti_task_item(task);
+    GPSTI_TRY(gpsti_task_begin_emit(task, "gpst_task_emit", NULL, bytes, &file));
     GPSTI_FAIL_IF(!path[0], GPST_ERROR_ARGUMENT, "gpst_task_emit: path=\"\": required");
-    GPSTI_FAIL_IF(bytes > file->asked, GPST_ERROR_ARGUMENT,
-                  "gpst_task_emit: bytes=%llu: more than the %llu that gpst_task_encoded gave",
-                  (unsigned long long)bytes, (unsigned long long)file->asked);
     const size_t path_bytes = strlen(path) + 1;
     GPSTI_TRY(gpsti_item_reserve_text(item->pipeline, &file->path, &file->path_capacity, path_bytes));
     memcpy(file->path, path, path_bytes);
-    memset(&file->write, 0, sizeof file->write);
     file->write.path = file->path;
-    file->write.data = file->room.data;
-    file->write.bytes = bytes;
     file->write.sync = item->pipeline->plan.desc.fsync == GPST_FSYNC_FILE;
     file->write.dirty_bytes = item->pipeline->plan.desc.dirty_bytes;
-    file->committed = false;
     item->parts[task->picture_index].n_files++;
+    return GPST_OK;
+}
+
+GPST_API gpst_result gpst_task_emit_at(gpst_task* task, gpst_target* target, uint64_t offset_bytes, const void* data,
+                                       size_t bytes) {
+    gpsti_output_file* file = NULL;
+    GPSTI_TRY(gpsti_task_check(task, "gpst_task_emit_at", target, "target"));
+    GPSTI_TRY(gpsti_target_check(target, "gpst_task_emit_at", offset_bytes, bytes));
+    GPSTI_TRY(gpsti_task_begin_emit(task, "gpst_task_emit_at", data, bytes, &file));
+    file->write.path = target->path;
+    file->write.target = target;
+    file->write.offset_bytes = offset_bytes;
+    gpsti_task_item(task)->parts[task->picture_index].n_files++;
     return GPST_OK;
 }
 

@@ -344,11 +344,6 @@ static int job_write_stats(const job* self) {
 
 /* What the library does with a stacked file, in words: it is there when every input had its turn and one was good. */
 static void job_say_stacked(job* self) {
-    gpst_image row;
-    size_t row_bytes = 0;
-    gpst_warp_query_output(self->desc.warp, &row);
-    (void)gpst_image_bytes(&row, &row_bytes);
-    self->counts.row_bytes_written = self->counts.ok * row_bytes;
     if (self->counts.not_done > 0 || self->counts.ok == 0)
         console_error("-o=%s: not written: %s", self->desc.asked->output,
                       self->counts.not_done > 0 ? "not every input had its turn" : "no input could be used");

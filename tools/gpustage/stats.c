@@ -89,12 +89,12 @@ static void stats_items(json* out, const run_counts* counts) {
     json_close(out, '}');
 }
 
-static void stats_bytes(json* out, const run_counts* counts, const gpst_stats* stats) {
+static void stats_bytes(json* out, const gpst_stats* stats) {
     json_open(out, "bytes", '{');
     json_count(out, "read", stats->bytes_read);
     json_count(out, "h2d", stats->bytes_h2d);
     json_count(out, "d2h", stats->bytes_d2h);
-    json_count(out, "written", stats->bytes_written + counts->row_bytes_written);
+    json_count(out, "written", stats->bytes_written);
     json_close(out, '}');
 }
 
@@ -331,7 +331,7 @@ text stats_make_json(const run_counts* counts, const gpst_stats* stats, const gp
     json_number(&out, "start_s", stats_seconds(stats->start_ns));
     json_number(&out, "sync_s", stats_seconds(stats->sync_ns));
     json_number(&out, "items_per_s", wall_s > 0.0 ? (double)counts->ok / wall_s : 0.0);
-    stats_bytes(&out, counts, stats);
+    stats_bytes(&out, stats);
     stats_stages(&out, stats);
     stats_copies(&out, stats);
     stats_verdict(&out, &stats->verdict);

@@ -22,12 +22,11 @@ typedef struct item_file {
     char* note;
 } item_file;
 
-/* What the engine cannot know: inputs that never entered it, and rows of a stacked tensor. */
+/* What the engine cannot know: inputs that never entered it. */
 typedef struct run_counts {
     uint64_t total, ok, failed, skipped;
     uint64_t damaged; /* of those that are ok: kept with --on-damage keep */
     uint64_t not_done; /* never begun, or dropped: after an interrupt or with --on-error stop */
-    uint64_t row_bytes_written;
     item_error* errors;
     size_t n_errors, error_capacity;
     item_file* files;
