@@ -8,12 +8,10 @@
 
 /* ---- one service --------------------------------------------------------------------------- */
 
-/* cpu_ns and setup_ns hold the thread's counters until gpsti_service_end makes differences of them. */
+/* cpu_ns holds the thread's counter until gpsti_service_end makes a difference of it. */
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch* batch) {
     memset(service, 0, sizeof *service);
     service->step = gpsti_batch_step(batch);
-    service->n_threads = 1;
-    service->setup_ns = gpsti_pool_growth_here_ns();
     service->cpu_ns = batch->item->samples_cpu ? gpsti_thread_cpu_ns() : -1;
     service->start_ns = gpsti_now_ns();
     service->wait_ns = batch->ready_ns > 0 ? service->start_ns - batch->ready_ns : 0;
@@ -21,7 +19,6 @@ GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch*
 
 GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result) {
     service->end_ns = gpsti_now_ns();
-    service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
     service->cpu_ns = service->cpu_ns >= 0 ? gpsti_thread_cpu_ns() - service->cpu_ns : -1;
     service->failed = GPST_FAILED(result);
 }
@@ -30,10 +27,9 @@ GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items) 
     const int64_t n = n_items > 0 ? n_items : 1;
     service->end_ns = service->start_ns + (service->end_ns - service->start_ns) / n;
     service->cpu_ns = service->cpu_ns > 0 ? service->cpu_ns / n : service->cpu_ns;
-    service->setup_ns /= n;
 }
 
-GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service) {
+GPSTI_PRIVATE void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service) {
     const gpsti_step* const step = service->step;
     gpsti_clock* const clock = step->index + 1 == pipeline->plan.n_steps ? &pipeline->counts.finish_clock
                                                                          : &pipeline->counts.clocks[step->first_clock];
@@ -42,7 +38,6 @@ GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_servi
         gpsti_clock_add(clock, busy_ns, service->wait_ns, 0, service->failed);
     else if (!step->count(pipeline, service))
         return;
-    clock->setup_ns += service->setup_ns;
     if (service->cpu_ns >= 0)
         gpsti_clock_add_cpu(clock, service->cpu_ns, busy_ns);
 }
@@ -78,7 +73,6 @@ GPSTI_INTERN void gpsti_count_read(gpsti_item* item) {
     gpsti_clock* const clock = &pipeline->counts.clocks[gpsti_batch_step(&item->batch)->first_clock];
     gpsti_clock_add(clock, read->end_ns - read->start_ns, read->start_ns - item->batch.ready_ns, read->bytes,
                     GPST_FAILED(read->result));
-    clock->setup_ns += item->read_setup_ns;
     pipeline->counts.bytes_read += read->bytes;
 }
 

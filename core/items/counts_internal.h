@@ -52,7 +52,6 @@ struct gpsti_service {
     const gpsti_step* step;
     int64_t start_ns, end_ns, wait_ns;
     int64_t cpu_ns;     /* of this thread; -1: not sampled */
-    int64_t setup_ns;   /* making memory */
     uint64_t bytes;     /* of a file */
     uint32_t n_threads; /* inside a kernel */
     bool failed;
@@ -75,7 +74,6 @@ GPSTI_INTERN void gpsti_run_keep(gpsti_run* run, const gpsti_service* service); 
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch* batch); /* of its step; not locked */
 GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result);         /* not locked */
 GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items); /* becomes one item's part of it */
-GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service);
 /* A file that threads of their own have read or written. */
 GPSTI_INTERN void gpsti_count_read(gpsti_item* item);
 GPSTI_INTERN void gpsti_count_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns);
