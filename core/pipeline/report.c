@@ -183,9 +183,8 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
 
 /* The verdict's line ends with what the engine was worth. */
 GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
-    const size_t used = strlen(out->text);
     if (pipeline->tune->guard.report.text[0])
-        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune->guard.report.text);
+        gpsti_append(out->text, sizeof out->text, "; %s", pipeline->tune->guard.report.text);
 }
 
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
@@ -240,25 +239,21 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
 /* " preset=latency" where the mode is not the default's, and of a stage with bounds or batches "; model: queue_most=1
    latest-only batch=8 depth=1"; without batches "; model: queue_most=1 latest-only concurrency=1", of device work
    depth. */
-GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, char* out,
-                                              size_t out_bytes) {
+GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, gpst_stats* out) {
     static const char* const policies[] = {"block", "drop-newest", "drop-oldest", "latest-only"};
-    size_t used = strlen(out);
-    if (step->queue_most == 0 && step->batch_most == 0)
-        return;
-    gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(&pipeline->plan, step));
-    used = strlen(out);
-    if (step->queue_most > 0)
-        gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
-    used = strlen(out);
-    if (step->batch_most > 0)
-        gpsti_format(out + used, out_bytes - used, " batch=%u", step->batch_most);
-    used = strlen(out);
     const bool offloads = step->kind->joins;
     const uint32_t depth = offloads ? step->streams : step->concurrency; /* concurrency there: threads that submit */
+    char* const text = out->settings;
+    const size_t bytes = sizeof out->settings;
+    if (step->queue_most == 0 && step->batch_most == 0)
+        return;
+    gpsti_append(text, bytes, "; %s:", gpsti_step_name(&pipeline->plan, step));
+    if (step->queue_most > 0)
+        gpsti_append(text, bytes, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
+    if (step->batch_most > 0)
+        gpsti_append(text, bytes, " batch=%u", step->batch_most);
     if (depth > 0)
-        gpsti_format(out + used, out_bytes - used, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency",
-                     depth);
+        gpsti_append(text, bytes, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency", depth);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -275,7 +270,7 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
              pipeline->plan.desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
              (unsigned long long)pipeline->plan.desc.dirty_bytes, presets[pipeline->plan.desc.preset]);
     for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++)
-        gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out->settings, sizeof out->settings);
+        gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out);
 }
 
 GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_copy_counts* counts,

@@ -26,10 +26,9 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     const unsigned long long n_restarted = (unsigned long long)pipeline->memory.n_restarted;
     gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
     gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
-    const size_t n = strlen(path->why_not);
     if (n_restarted > 0)
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%smemory was short: items began anew %llu times",
-                     n > 0 ? "; " : "", n_restarted);
+        gpsti_append(path->why_not, sizeof path->why_not, "%smemory was short: items began anew %llu times",
+                     path->why_not[0] ? "; " : "", n_restarted);
 }
 
 GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -69,9 +68,8 @@ GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_
         gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
     gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
                  engine ? "" : "; overlapped: a plain loop waits for each item");
-    const size_t used = strlen(path->why_not);
     if (pipeline->counts.n_in_place > 0)
-        gpsti_format(path->why_not + used, sizeof path->why_not - used, ", but %llu items were small enough",
+        gpsti_append(path->why_not, sizeof path->why_not, ", but %llu items were small enough",
                      (unsigned long long)pipeline->counts.n_in_place);
 }
 
@@ -145,14 +143,12 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
         return;
     gpst_path* const path = gpsti_report_add_path(out, "jpeg", jpeg->begun ? "nvJPEG and cores" : "cores");
     const bool named = !strncmp(jpeg->reason, "nvJPEG: ", 8);
-    size_t used = 0;
     if (jpeg->begun && jpeg->decodes && !jpeg->has_engines) /* then pixels are not quite the cores' */
         gpsti_format(path->why_not, sizeof path->why_not, "engines: %.110s", jpeg->nvjpeg->no_hardware_reason);
-    used = strlen(path->why_not);
     if (!jpeg->asked)
         gpsti_copy_text(path->why_not, sizeof path->why_not, "nvJPEG: codec=EXACT");
     else if (jpeg->reason[0])
-        gpsti_format(path->why_not + used, sizeof path->why_not - used, "%s%s%.120s", used > 0 ? "; " : "",
+        gpsti_append(path->why_not, sizeof path->why_not, "%s%s%.120s", path->why_not[0] ? "; " : "",
                      named ? "" : "nvJPEG: ", jpeg->reason);
     else if (!jpeg->begun)
         gpsti_copy_text(path->why_not, sizeof path->why_not,
@@ -170,19 +166,17 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
                 {"held items back", shares->n_waited},
                 {"left items to the cpu", shares->n_denied}};
     gpst_path* path = NULL;
-    size_t n = 0;
     for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {
         if (done[i].n == 0)
             continue;
         if (!path)
             path = gpsti_report_add_path(out, "device_memory", "short");
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s",
-                     n > 0 ? ", " : "device_memory: ", done[i].text, (unsigned long long)done[i].n,
+        gpsti_append(path->why_not, sizeof path->why_not, "%s%s %llu time%s",
+                     path->why_not[0] ? ", " : "device_memory: ", done[i].text, (unsigned long long)done[i].n,
                      done[i].n == 1 ? "" : "s");
-        n = strlen(path->why_not);
     }
     if (path && shares->reason[0])
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", shares->reason);
+        gpsti_append(path->why_not, sizeof path->why_not, ": %s", shares->reason);
 }
 
 GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {

@@ -242,11 +242,10 @@ GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int larg
     gpsti_verdict_ends(input, wall, ends, sizeof ends);
     gpsti_verdict_why(input, out, wall, why, sizeof why);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const size_t used = strlen(others);
         const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
         if (r != largest && out->share[r] > 0.0)
-            gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%",
-                         gpst_resource_name((gpst_resource)r), tenths / 10, tenths % 10);
+            gpsti_append(others, sizeof others, ", %s %d.%d %%", gpst_resource_name((gpst_resource)r), tenths / 10,
+                         tenths % 10);
     }
     if (gpsti_verdict_waits_for_inputs(input, out, wall)) {
         const int rate = (int)((double)input->n_items * 1e10 / wall + 0.5);
