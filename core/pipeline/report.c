@@ -18,11 +18,6 @@ GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verd
     input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
 }
 
-/* True if no worker has begun: the run was a plain loop. */
-GPSTI_INTERN bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->signals.open) == 0;
-}
-
 /* True if the cores are idle so much that no thread had to wait for one. */
 GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
     return (double)input->demand_ns[GPST_RESOURCE_CPU] < 0.70 * (double)input->wall_ns;
@@ -47,7 +42,7 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
    workers. Of an asynchronous device the busy time for each item counts, since its services include waits for other
    items. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->plan.n_workers;
+    const uint32_t n_parallel = gpsti_is_plain(pipeline) ? 1 : pipeline->plan.n_workers;
     const uint32_t rounds = (pipeline->plan.n_parts + n_parallel - 1) / n_parallel;
     for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
         input->alone_on_ns[r] =
@@ -113,7 +108,7 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->plan.n_workers < cores ? (int64_t)pipeline->plan.n_workers : cores;
     int64_t on_workers_ns = gpsti_count_between_cpu_ns(pipeline);
-    if (gpsti_report_is_serial(pipeline))
+    if (gpsti_is_plain(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
         on_workers_ns += pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU
@@ -215,7 +210,7 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
         input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
     gpsti_report_reader(pipeline, &input);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
-    input.serial = gpsti_report_is_serial(pipeline);
+    input.serial = gpsti_is_plain(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->counts.kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->items.n_slots;
     input.pushed = !pipeline->plan.desc.source;
@@ -260,7 +255,7 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
     static const char* const presets[] = {"", " preset=latency", "", " preset=throughput"};
     const uint32_t found = pipeline->tune->tuner.now.value[GPST_KNOB_LOOP];
-    const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_report_is_serial(pipeline);
+    const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_is_plain(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",

@@ -8,23 +8,16 @@
 
 /* ---- the desc --------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpst_resource resource) {
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind->resource == resource)
-            return true;
-    return false;
-}
-
 GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
                                      gpsti_tuner_budget* out) {
     memset(out, 0, sizeof *out);
     out->cores = pipeline->context->info.cores_allowed;
     out->workers = pipeline->plan.n_workers;
     out->outputs = pipeline->plan.n_parts;
-    out->reads = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_IN);
-    out->writes = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_OUT);
+    out->reads = gpsti_report_has(pipeline, GPST_RESOURCE_DISK_IN);
+    out->writes = gpsti_report_has(pipeline, GPST_RESOURCE_DISK_OUT);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
-    out->streams = gpsti_tune_has(pipeline, GPST_RESOURCE_GPU) && pipeline->context->device_info.asynchronous;
+    out->streams = gpsti_report_has(pipeline, GPST_RESOURCE_GPU) && pipeline->context->device_info.asynchronous;
     out->inside = pipeline->plan.kernel_threads;
     out->batch = pipeline->plan.batch_most;
     out->preset = desc->preset;
@@ -282,8 +275,7 @@ GPSTI_INTERN void gpsti_tune_hold(gpsti_locked locked, gpst_pipeline* pipeline, 
 GPSTI_INTERN void gpsti_tune_count(gpsti_locked locked, gpsti_item* item) {
     gpst_pipeline* const pipeline = item->pipeline;
     gpsti_tune* const tune = pipeline->tune;
-    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->signals.open) == 0 ||
-        item->shown.result == GPST_ERROR_CANCELLED)
+    if (!tune->on || tune->paused || gpsti_is_plain(pipeline) || item->shown.result == GPST_ERROR_CANCELLED)
         return;
     if (tune->n_unjudged > 0) {
         if (--tune->n_unjudged == 0)
