@@ -135,9 +135,13 @@ GPSTI_INTERN void gpsti_count_item(gpsti_item* item) {
     }
 }
 
-/* ---- CPU time ------------------------------------------------------------------------------ */
+/* ---- CPU time and busy time ---------------------------------------------------------------- */
 
-GPSTI_INTERN int64_t gpsti_count_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns) {
+GPSTI_INTERN int64_t gpsti_count_clock_cpu_ns(const gpst_pipeline* pipeline, const gpsti_clock* clock) {
+    const bool reads = clock->resource == GPST_RESOURCE_DISK_IN;
+    const int64_t own_ns = reads ? pipeline->counts.own_read_ns : pipeline->counts.own_write_ns;
+    if (!reads && clock->resource != GPST_RESOURCE_DISK_OUT)
+        return gpsti_clock_cpu_ns(clock);
     if (clock->cpu_busy_ns == 0)
         return own_ns;
     return (int64_t)((double)own_ns * (double)clock->cpu_ns / (double)clock->cpu_busy_ns);
@@ -152,13 +156,8 @@ GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline) {
     int64_t total_ns = gpsti_count_between_cpu_ns(pipeline);
     gpst_reader_info reader;
     gpsti_writer_info writer;
-    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++) {
-        const gpsti_clock* const clock = &pipeline->counts.clocks[c];
-        total_ns +=
-            clock->resource == GPST_RESOURCE_DISK_IN    ? gpsti_count_own_cpu_ns(clock, pipeline->counts.own_read_ns)
-            : clock->resource == GPST_RESOURCE_DISK_OUT ? gpsti_count_own_cpu_ns(clock, pipeline->counts.own_write_ns)
-                                                        : gpsti_clock_cpu_ns(clock);
-    }
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
+        total_ns += gpsti_count_clock_cpu_ns(pipeline, &pipeline->counts.clocks[c]);
     gpst_reader_query_info(pipeline->files.reader, &reader);
     total_ns += (int64_t)reader.cpu_ns;
     if (pipeline->files.writer) {
@@ -166,4 +165,12 @@ GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline) {
         total_ns += (int64_t)writer.cpu_ns;
     }
     return total_ns;
+}
+
+GPSTI_INTERN void gpsti_count_busy(const gpst_pipeline* pipeline, int64_t busy_ns[GPST_RESOURCE_COUNT]) {
+    gpst_reader_info reader;
+    gpst_reader_query_info(pipeline->files.reader, &reader);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        busy_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
+    busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns; /* its threads had at least one read */
 }

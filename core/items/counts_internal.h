@@ -81,8 +81,11 @@ GPSTI_INTERN void gpsti_count_source(gpst_pipeline* pipeline, uint64_t n_items, 
 GPSTI_INTERN void gpsti_count_copy(gpst_pipeline* pipeline, uint32_t set, bool up, uint32_t n_pictures, uint64_t bytes);
 GPSTI_INTERN void gpsti_count_item(gpsti_item* item);                     /* it has ended */
 GPSTI_INTERN uint64_t gpsti_count_growths(const gpst_pipeline* pipeline); /* allocations of frame memory so far */
-GPSTI_INTERN int64_t gpsti_count_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns); /* of own_ns, by samples */
-GPSTI_INTERN int64_t gpsti_count_between_cpu_ns(const gpst_pipeline* pipeline);        /* of what is no stage's */
+/* Of a stage's clock; of reads and writes those on workers, whose threads' CPU time nobody else has. */
+GPSTI_INTERN int64_t gpsti_count_clock_cpu_ns(const gpst_pipeline* pipeline, const gpsti_clock* clock);
+GPSTI_INTERN int64_t gpsti_count_between_cpu_ns(const gpst_pipeline* pipeline); /* of what is no stage's */
 GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline); /* thread CPU time of everything so far */
+/* Busy times of all resources so far. */
+GPSTI_INTERN void gpsti_count_busy(const gpst_pipeline* pipeline, int64_t busy_ns[GPST_RESOURCE_COUNT]);
 
 #endif

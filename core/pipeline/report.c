@@ -9,15 +9,6 @@
 
 /* ---- demands ------------------------------------------------------------------------------ */
 
-/* Time in which the reader's threads had at least one read. */
-GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    gpst_reader_info info;
-    if (!pipeline->files.reader)
-        return;
-    gpst_reader_query_info(pipeline->files.reader, &info);
-    input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
-}
-
 /* True if the cores are idle so much that no thread had to wait for one. */
 GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
     return (double)input->demand_ns[GPST_RESOURCE_CPU] < 0.70 * (double)input->wall_ns;
@@ -83,7 +74,7 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[0].first_clock];
     const double own_ns = (double)pipeline->counts.own_read_ns, all_ns = (double)clock->busy_ns;
-    const double own_cpu_ns = (double)gpsti_count_own_cpu_ns(clock, pipeline->counts.own_read_ns);
+    const double own_cpu_ns = (double)gpsti_count_clock_cpu_ns(pipeline, clock);
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->files.reader, &info);
     const double own_waits_ns = own_cpu_ns < own_ns ? own_ns - own_cpu_ns : 0.0;
@@ -111,11 +102,9 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     if (gpsti_is_plain(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
-        on_workers_ns += pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU
-                             ? gpsti_clock_cpu_ns(&pipeline->counts.clocks[c])
-                         : pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN
-                             ? gpsti_count_own_cpu_ns(&pipeline->counts.clocks[c], pipeline->counts.own_read_ns)
-                             : 0;
+        if (pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU ||
+            pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN)
+            on_workers_ns += gpsti_count_clock_cpu_ns(pipeline, &pipeline->counts.clocks[c]);
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
@@ -200,23 +189,20 @@ GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t w
 }
 
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpsti_tune* const tune = pipeline->tune;
     gpsti_verdict_input input;
     memset(&input, 0, sizeof input);
     input.n_items = out->items_ok + out->items_failed;
     input.wall_ns = out->wall_ns - out->start_ns - out->sync_ns;
     input.start_ns = out->start_ns;
     input.sync_ns = out->sync_ns;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
-    gpsti_report_reader(pipeline, &input);
+    gpsti_count_busy(pipeline, input.demand_ns);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
     input.serial = gpsti_is_plain(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->counts.kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->items.n_slots;
     input.pushed = !pipeline->plan.desc.source;
-    input.full_ns = pipeline->tune->full_ns;
-    if (pipeline->tune->full_since_ns != 0)
-        input.full_ns += gpsti_now_ns() - pipeline->tune->full_since_ns;
+    input.full_ns = tune->full_ns + (tune->full_since_ns != 0 ? gpsti_now_ns() - tune->full_since_ns : 0);
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
         gpsti_report_waiting_workers(pipeline, &input);

@@ -126,7 +126,6 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline
 
 GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
     const gpsti_tune* const tune = pipeline->tune;
-    gpst_reader_info reader;
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
         out->service_ns[pipeline->counts.clocks[c].resource] += pipeline->counts.clocks[c].busy_ns;
@@ -134,14 +133,9 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
     out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->counts.own_write_ns;
     out->service_ns[GPST_RESOURCE_CPU] += pipeline->counts.own_read_ns + pipeline->counts.own_write_ns +
                                           pipeline->counts.finish_clock.busy_ns + pipeline->counts.submit_clock.busy_ns;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
-    if (pipeline->files.reader) {
-        gpst_reader_query_info(pipeline->files.reader, &reader);
-        out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
-    }
+    gpsti_count_busy(pipeline, out->busy_ns);
     out->cpu_ns = gpsti_count_cpu_ns(pipeline);
-    out->slots_full_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
+    out->slots_full_ns = tune->full_ns + (tune->full_since_ns != 0 ? gpsti_now_ns() - tune->full_since_ns : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
