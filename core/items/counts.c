@@ -86,10 +86,9 @@ GPSTI_INTERN void gpsti_count_write(gpst_pipeline* pipeline, const gpsti_write* 
 
 GPSTI_INTERN void gpsti_count_copy(gpst_pipeline* pipeline, uint32_t set, bool up, uint32_t n_pictures,
                                    uint64_t bytes) {
-    gpsti_copy_counts* const copies = &pipeline->counts.copies[set];
-    *(up ? &pipeline->counts.bytes_h2d : &pipeline->counts.bytes_d2h) += bytes;
-    *(up ? &copies->up_bytes : &copies->down_bytes) += bytes;
-    *(up ? &copies->n_up : &copies->n_down) += n_pictures;
+    gpsti_copy_counts* const copies = up ? &pipeline->counts.copies_up[set] : &pipeline->counts.copies_down[set];
+    copies->bytes += bytes;
+    copies->n += n_pictures;
 }
 
 /* ---- an item ------------------------------------------------------------------------------- */

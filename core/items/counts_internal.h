@@ -12,9 +12,9 @@ typedef struct gpsti_item_counts {
     uint64_t ok, failed, skipped, dropped, cancelled;
 } gpsti_item_counts;
 
-/* Copies of a set over the link. */
+/* Copies of a set over the link, of pictures. */
 typedef struct gpsti_copy_counts {
-    uint64_t n_up, n_down, up_bytes, down_bytes;
+    uint64_t n, bytes;
 } gpsti_copy_counts;
 
 typedef struct gpsti_counts {
@@ -25,7 +25,7 @@ typedef struct gpsti_counts {
     int64_t own_read_ns, own_write_ns; /* reads and writes on workers */
     gpsti_timing timing;
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
-    gpsti_copy_counts copies[GPST_MAX_SETS];
+    gpsti_copy_counts copies_up[GPST_MAX_SETS], copies_down[GPST_MAX_SETS];
     gpsti_histogram latency;
     gpsti_item_counts items;
     uint64_t device_fallbacks;               /* items that the cores did for the device, */
@@ -35,7 +35,7 @@ typedef struct gpsti_counts {
     uint64_t n_copied, n_in_place;           /* items of a device with memory of its own: how they came there */
     uint64_t n_taken_apart;                  /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
-    uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
+    uint64_t bytes_read, bytes_written;
     int64_t start_ns, end_ns, commit_ns;  /* commit_ns: of DISK_OUT's busy time, files got their names */
     int64_t kernel_cpu_ns;                /* of the other threads inside kernels */
     int64_t source_ns;                    /* a call of the source takes, about */

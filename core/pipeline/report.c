@@ -254,17 +254,17 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
         gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out);
 }
 
-GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_copy_counts* counts,
-                                     const gpsti_set_plan* plan, bool up) {
-    gpst_copy_stats* const copy = &out->copies[out->n_copies];
-    copy->count = up ? counts->n_up : counts->n_down;
-    if (copy->count == 0)
+GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, bool up, const gpsti_copy_counts* counts,
+                                     const char* wanted) {
+    *(up ? &out->bytes_h2d : &out->bytes_d2h) += counts->bytes;
+    if (counts->n == 0)
         return;
+    gpst_copy_stats* const copy = &out->copies[out->n_copies++];
     copy->set = set;
     copy->up = up;
-    copy->bytes = up ? counts->up_bytes : counts->down_bytes;
-    gpsti_copy_text(copy->wanted, sizeof copy->wanted, up ? plan->wanted_up : plan->wanted_down);
-    out->n_copies++;
+    copy->count = counts->n;
+    copy->bytes = counts->bytes;
+    gpsti_copy_text(copy->wanted, sizeof copy->wanted, wanted);
 }
 
 GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -307,8 +307,6 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->items_dropped = pipeline->counts.items.dropped;
     out->items_cancelled = pipeline->counts.items.cancelled;
     out->bytes_read = pipeline->counts.bytes_read;
-    out->bytes_h2d = pipeline->counts.bytes_h2d;
-    out->bytes_d2h = pipeline->counts.bytes_d2h;
     out->bytes_written = pipeline->counts.bytes_written;
     out->slots = pipeline->items.n_slots;
     out->slots_used = pipeline->items.n_used;
@@ -329,8 +327,8 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
         gpsti_clock_report(&pipeline->counts.clocks[c], out->wall_ns, &out->stages[c]);
     gpsti_report_batches(pipeline, out);
     for (uint32_t k = 0; k < pipeline->plan.n_sets; k++) {
-        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], true);
-        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], false);
+        gpsti_report_copy(out, k, true, &pipeline->counts.copies_up[k], pipeline->plan.sets[k].wanted_up);
+        gpsti_report_copy(out, k, false, &pipeline->counts.copies_down[k], pipeline->plan.sets[k].wanted_down);
     }
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);
