@@ -35,17 +35,16 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
     const uint32_t n_parallel = gpsti_is_plain(pipeline) ? 1 : pipeline->plan.n_workers;
     const uint32_t rounds = (pipeline->plan.n_parts + n_parallel - 1) / n_parallel;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
-        input->alone_on_ns[r] =
-            gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r) / (int64_t)input->n_items;
-    if (input->n_items > 0)
-        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / (int64_t)input->n_items;
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+    const int64_t n_items = input->n_items > 0 ? (int64_t)input->n_items : 1;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        input->alone_on_ns[r] = input->demand_ns[r] / n_items;
+    input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / n_items;
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) { /* not the end of items */
         const gpsti_step* const step = &pipeline->plan.steps[s];
         if (step->kind->joins && !pipeline->plan.device_on_host)
             continue;
         const uint32_t n_clocks = step->kind->joins ? step->n_stages + 2 : 1;
-        for (uint32_t c = step->first_clock; step->n_stages > 0 && c < step->first_clock + n_clocks; c++) {
+        for (uint32_t c = step->first_clock; c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->counts.clocks[c];
             const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
             if (step->kind->calls)
@@ -165,12 +164,6 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
     input->stage_on_ns[GPST_RESOURCE_CPU] = computed_ns / n_workers;
 }
 
-/* The verdict's line ends with what the engine was worth. */
-GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
-    if (pipeline->tune->guard.report.text[0])
-        gpsti_append(out->text, sizeof out->text, "; %s", pipeline->tune->guard.report.text);
-}
-
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
 
 /* A pushed run is measured until now. */
@@ -212,7 +205,8 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     const double others = gpsti_report_others(pipeline, input.wall_ns);
     input.others = others > 0.0 ? others : 0.0;
     gpsti_verdict_make(&input, &out->verdict);
-    gpsti_report_guard(pipeline, &out->verdict);
+    if (tune->guard.report.text[0]) /* what the engine was worth */
+        gpsti_append(out->verdict.text, sizeof out->verdict.text, "; %s", tune->guard.report.text);
 }
 
 /* ---- settings ----------------------------------------------------------------------------------- */
@@ -240,16 +234,16 @@ GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, con
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
     static const char* const presets[] = {"", " preset=latency", "", " preset=throughput"};
+    const gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     const uint32_t found = pipeline->tune->tuner.now.value[GPST_KNOB_LOOP];
     const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_is_plain(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
     snprintf(out->settings, sizeof out->settings,
              "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
-             modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, pipeline->plan.desc.n_reads,
-             pipeline->plan.desc.n_writes, pipeline->plan.kernel_threads,
-             pipeline->plan.desc.as_ready ? "ready" : "input",
-             pipeline->plan.desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
-             (unsigned long long)pipeline->plan.desc.dirty_bytes, presets[pipeline->plan.desc.preset]);
+             modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, desc->n_reads, desc->n_writes,
+             pipeline->plan.kernel_threads, desc->as_ready ? "ready" : "input",
+             desc->fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)desc->dirty_bytes,
+             presets[desc->preset]);
     for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++)
         gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out);
 }
