@@ -101,18 +101,18 @@ GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const g
 
 GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune->tuner.now.value;
+    gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
     if (GPST_FAILED(gpsti_items_make(pipeline, now[GPST_KNOB_SLOTS])))
         gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->items.n_made);
     pipeline->items.n_slots = now[GPST_KNOB_SLOTS];
-    if (reads > 0 && reads != pipeline->plan.desc.n_reads &&
-        GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->plan.desc.n_reads);
-    if (writes > 0 && writes != pipeline->plan.desc.n_writes &&
+    if (reads > 0 && reads != desc->n_reads && GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_READS, desc->n_reads);
+    if (writes > 0 && writes != desc->n_writes &&
         GPST_FAILED(gpsti_writer_set_in_flight(pipeline->files.writer, writes)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->plan.desc.n_writes);
-    pipeline->plan.desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->plan.desc.n_reads;
-    pipeline->plan.desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->plan.desc.n_writes;
+        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, desc->n_writes);
+    desc->n_reads = reads > 0 ? now[GPST_KNOB_READS] : desc->n_reads;
+    desc->n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : desc->n_writes;
     pipeline->plan.n_active = now[GPST_KNOB_WORKERS];
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
         if (pipeline->plan.steps[s].kind->joins)
