@@ -44,9 +44,8 @@ GPSTI_PRIVATE bool gpsti_tune_is_wanted(const gpst_pipeline_desc* desc) {
 }
 
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc) {
-    static const gpst_run_mode loops[] = {GPST_RUN_ENGINE, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL,
-                                          GPST_RUN_PLAIN_INSIDE};
-    return gpsti_tune_is_wanted(desc) && desc->source ? loops[desc->settings.value[GPST_KNOB_LOOP]] : GPST_RUN_ENGINE;
+    const gpst_run_mode loop = (gpst_run_mode)desc->settings.value[GPST_KNOB_LOOP];
+    return gpsti_tune_is_wanted(desc) && desc->source && loop != GPST_RUN_DEFAULT ? loop : GPST_RUN_ENGINE;
 }
 
 GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
@@ -93,12 +92,6 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
     tuner->now.value[knob] = tuner->most.value[knob] = value;
 }
 
-/* What the stages imply, else what the knob says. */
-GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    const uint32_t depth = gpsti_step_depth(&pipeline->plan, step);
-    return depth > 0 ? depth : pipeline->tune->tuner.now.value[GPST_KNOB_STREAMS];
-}
-
 GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune->tuner.now.value;
     gpst_pipeline_desc* const desc = &pipeline->plan.desc;
@@ -114,9 +107,12 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline
     desc->n_reads = reads > 0 ? now[GPST_KNOB_READS] : desc->n_reads;
     desc->n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : desc->n_writes;
     pipeline->plan.n_active = now[GPST_KNOB_WORKERS];
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind->joins)
-            pipeline->plan.steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->plan.steps[s]);
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) { /* what the stages imply, else what the knob says */
+        gpsti_step* const step = &pipeline->plan.steps[s];
+        const uint32_t depth = gpsti_step_depth(&pipeline->plan, step);
+        if (step->kind->joins)
+            step->streams = depth > 0 ? depth : now[GPST_KNOB_STREAMS];
+    }
     gpsti_plan_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->counts.frozen = false;
     gpsti_scheduler_wake(locked);
@@ -168,11 +164,6 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
 
 /* ---- the guard ------------------------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
-    pipeline->tune->paused = true;
-    pipeline->tune->block_items = n_items;
-}
-
 GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
     gpsti_tuner* const tuner = &pipeline->tune->tuner;
     const gpst_guard_report* const report = &pipeline->tune->guard.report;
@@ -190,25 +181,22 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     /* As the block ran: one item at a time, whose kernels may have every core. */
     const gpst_run_mode plain = pipeline->plan.kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
-    tune->paused = false;
-    if (tune->guard.plain)
-        gpsti_tune_pause(pipeline, GPSTI_GUARD_STAY_ITEMS);
+    tune->paused = tune->guard.plain;
+    tune->block_items = GPSTI_GUARD_STAY_ITEMS;
 }
 
 GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
-    gpsti_guard* const guard = &pipeline->tune->guard;
+    gpsti_tune* const tune = pipeline->tune;
     const gpsti_clock* const source = &pipeline->counts.source_clock;
     const double engine_ns = (double)window->wall_ns / (double)window->n_items;
     const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
-    if (guard->decided || !pipeline->plan.desc.source)
+    if (tune->guard.decided || !pipeline->plan.desc.source)
         return;
     const double others = gpsti_report_others(pipeline, pipeline->counts.end_ns - pipeline->counts.start_ns);
-    const gpsti_guard_estimate plain =
-        gpsti_guard_expect(window, pipeline->tune->tuner.budget.cores, others, source_ns);
-    const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, plain, window->n_left);
-    if (n_items > 0)
-        gpsti_tune_pause(pipeline, n_items);
-    else if (guard->decided)
+    const gpsti_guard_estimate plain = gpsti_guard_expect(window, tune->tuner.budget.cores, others, source_ns);
+    tune->block_items = gpsti_guard_ask(&tune->guard, engine_ns, plain, window->n_left);
+    tune->paused = tune->block_items > 0;
+    if (tune->guard.decided)
         gpsti_tune_obey(pipeline);
 }
 
