@@ -4,7 +4,6 @@
 
 #include "engine_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- demands ------------------------------------------------------------------------------ */
@@ -238,12 +237,12 @@ GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_sta
     const uint32_t found = pipeline->tune->tuner.now.value[GPST_KNOB_LOOP];
     const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_is_plain(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
-    snprintf(out->settings, sizeof out->settings,
-             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
-             modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, desc->n_reads, desc->n_writes,
-             pipeline->plan.kernel_threads, desc->as_ready ? "ready" : "input",
-             desc->fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)desc->dirty_bytes,
-             presets[desc->preset]);
+    gpsti_format(
+        out->settings, sizeof out->settings,
+        "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
+        modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, desc->n_reads, desc->n_writes,
+        pipeline->plan.kernel_threads, desc->as_ready ? "ready" : "input",
+        desc->fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)desc->dirty_bytes, presets[desc->preset]);
     for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++)
         gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out);
 }

@@ -5,7 +5,6 @@
 #include "../steps/engines_internal.h"
 #include "engine_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 GPSTI_INTERN bool gpsti_report_has(const gpst_pipeline* pipeline, gpst_resource resource) {
@@ -28,10 +27,10 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->plan.pool, &pool);
     char taken[32];
-    snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
-             pool.hugetlb_bytes > 0 ? "hugetlb"
-             : pool.thp_bytes > 0   ? "thp"
-                                    : "small pages");
+    gpsti_format(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
+                 pool.hugetlb_bytes > 0 ? "hugetlb"
+                 : pool.thp_bytes > 0   ? "thp"
+                                        : "small pages");
     const unsigned long long n_restarted = (unsigned long long)pipeline->memory.n_restarted;
     gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken, pool.pages_reason);
     if (n_restarted > 0)
@@ -83,7 +82,7 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
     if (n == 0 || (pipeline->plan.batch_most < 2 && wanted < 2))
         return;
     const uint64_t tenths = (pipeline->counts.n_submitted * 10 + n / 2) / n;
-    snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
+    gpsti_format(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
     gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken, "");
     if (pipeline->plan.batch_most < 2)
         gpsti_format(path->why_not, sizeof path->why_not, "together: %s",
