@@ -37,17 +37,12 @@ GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_
 
 GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction) {
     const double wanted = fraction * (double)histogram->count;
-    uint64_t seen = 0;
-    if (histogram->count == 0)
-        return 0;
-    for (uint32_t bucket = 0; bucket < GPSTI_HISTOGRAM_BUCKETS; bucket++) {
-        seen += histogram->buckets[bucket];
-        if (seen > 0 && (double)seen >= wanted) {
-            const int64_t edge = gpsti_histogram_upper_edge(bucket);
-            return edge < histogram->max_ns ? edge : histogram->max_ns;
-        }
-    }
-    return histogram->max_ns;
+    uint32_t bucket = 0;
+    uint64_t seen = histogram->buckets[0];
+    while ((seen == 0 || (double)seen < wanted) && bucket + 1 < GPSTI_HISTOGRAM_BUCKETS)
+        seen += histogram->buckets[++bucket];
+    const int64_t edge = gpsti_histogram_upper_edge(bucket);
+    return edge < histogram->max_ns ? edge : histogram->max_ns; /* 0 where there are no values */
 }
 
 /* ---- stage clocks ---------------------------------------------------------------- */
