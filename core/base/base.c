@@ -113,6 +113,14 @@ GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ..
     va_end(list);
 }
 
+GPSTI_INTERN void gpsti_append(char* out, size_t out_bytes, const char* format, ...) {
+    const size_t used = strlen(out);
+    va_list list;
+    va_start(list, format);
+    gpsti_format_list(out + used, out_bytes - used, format, list);
+    va_end(list);
+}
+
 #define GPSTI_REASON_LONG_BYTES (4096 + GPSTI_REASON_BYTES) /* with the longest path */
 
 GPSTI_INTERN void gpsti_format_reason(char out[GPSTI_REASON_BYTES], const char* format, va_list list) {

@@ -25,9 +25,11 @@ GPSTI_INTERN gpst_result gpsti_fail_in(gpst_result result, const char* prefix);
 /* FNV-1a of more bytes, after those that gave `hash`. */
 GPSTI_INTERN uint64_t gpsti_hash(uint64_t hash, const void* data, size_t n_bytes);
 
-/* Both cut what does not fit and always terminate; format is in the C locale whatever the process's is. */
+/* All cut what does not fit and always terminate; format is in the C locale whatever the process's is. */
 GPSTI_LINK void gpsti_copy_text(char* out, size_t out_bytes, const char* text);
 GPSTI_LINK void gpsti_format(char* out, size_t out_bytes, const char* format, ...) GPSTI_PRINTF(3, 4);
+/* Behind the text that out has already. */
+GPSTI_INTERN void gpsti_append(char* out, size_t out_bytes, const char* format, ...) GPSTI_PRINTF(3, 4);
 
 /* What every create checks first: VERSION when caller and implementation come from different headers. */
 GPSTI_INTERN gpst_result gpsti_check_version(const char* function, uint32_t version, size_t desc_bytes,

@@ -8,12 +8,10 @@
 
 /* ---- one service --------------------------------------------------------------------------- */
 
-/* cpu_ns and setup_ns hold the thread's counters until gpsti_service_end makes differences of them. */
+/* cpu_ns holds the thread's counter until gpsti_service_end makes a difference of it. */
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch* batch) {
     memset(service, 0, sizeof *service);
     service->step = gpsti_batch_step(batch);
-    service->n_threads = 1;
-    service->setup_ns = gpsti_pool_growth_here_ns();
     service->cpu_ns = batch->item->samples_cpu ? gpsti_thread_cpu_ns() : -1;
     service->start_ns = gpsti_now_ns();
     service->wait_ns = batch->ready_ns > 0 ? service->start_ns - batch->ready_ns : 0;
@@ -21,7 +19,6 @@ GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch*
 
 GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result) {
     service->end_ns = gpsti_now_ns();
-    service->setup_ns = gpsti_pool_growth_here_ns() - service->setup_ns;
     service->cpu_ns = service->cpu_ns >= 0 ? gpsti_thread_cpu_ns() - service->cpu_ns : -1;
     service->failed = GPST_FAILED(result);
 }
@@ -30,10 +27,9 @@ GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items) 
     const int64_t n = n_items > 0 ? n_items : 1;
     service->end_ns = service->start_ns + (service->end_ns - service->start_ns) / n;
     service->cpu_ns = service->cpu_ns > 0 ? service->cpu_ns / n : service->cpu_ns;
-    service->setup_ns /= n;
 }
 
-GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service) {
+GPSTI_PRIVATE void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service) {
     const gpsti_step* const step = service->step;
     gpsti_clock* const clock = step->index + 1 == pipeline->plan.n_steps ? &pipeline->counts.finish_clock
                                                                          : &pipeline->counts.clocks[step->first_clock];
@@ -42,7 +38,6 @@ GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_servi
         gpsti_clock_add(clock, busy_ns, service->wait_ns, 0, service->failed);
     else if (!step->count(pipeline, service))
         return;
-    clock->setup_ns += service->setup_ns;
     if (service->cpu_ns >= 0)
         gpsti_clock_add_cpu(clock, service->cpu_ns, busy_ns);
 }
@@ -78,7 +73,6 @@ GPSTI_INTERN void gpsti_count_read(gpsti_item* item) {
     gpsti_clock* const clock = &pipeline->counts.clocks[gpsti_batch_step(&item->batch)->first_clock];
     gpsti_clock_add(clock, read->end_ns - read->start_ns, read->start_ns - item->batch.ready_ns, read->bytes,
                     GPST_FAILED(read->result));
-    clock->setup_ns += item->read_setup_ns;
     pipeline->counts.bytes_read += read->bytes;
 }
 
@@ -92,10 +86,9 @@ GPSTI_INTERN void gpsti_count_write(gpst_pipeline* pipeline, const gpsti_write* 
 
 GPSTI_INTERN void gpsti_count_copy(gpst_pipeline* pipeline, uint32_t set, bool up, uint32_t n_pictures,
                                    uint64_t bytes) {
-    gpsti_copy_counts* const copies = &pipeline->counts.copies[set];
-    *(up ? &pipeline->counts.bytes_h2d : &pipeline->counts.bytes_d2h) += bytes;
-    *(up ? &copies->up_bytes : &copies->down_bytes) += bytes;
-    *(up ? &copies->n_up : &copies->n_down) += n_pictures;
+    gpsti_copy_counts* const copies = up ? &pipeline->counts.copies_up[set] : &pipeline->counts.copies_down[set];
+    copies->bytes += bytes;
+    copies->n += n_pictures;
 }
 
 /* ---- an item ------------------------------------------------------------------------------- */
@@ -141,9 +134,13 @@ GPSTI_INTERN void gpsti_count_item(gpsti_item* item) {
     }
 }
 
-/* ---- CPU time ------------------------------------------------------------------------------ */
+/* ---- CPU time and busy time ---------------------------------------------------------------- */
 
-GPSTI_INTERN int64_t gpsti_count_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns) {
+GPSTI_INTERN int64_t gpsti_count_clock_cpu_ns(const gpst_pipeline* pipeline, const gpsti_clock* clock) {
+    const bool reads = clock->resource == GPST_RESOURCE_DISK_IN;
+    const int64_t own_ns = reads ? pipeline->counts.own_read_ns : pipeline->counts.own_write_ns;
+    if (!reads && clock->resource != GPST_RESOURCE_DISK_OUT)
+        return gpsti_clock_cpu_ns(clock);
     if (clock->cpu_busy_ns == 0)
         return own_ns;
     return (int64_t)((double)own_ns * (double)clock->cpu_ns / (double)clock->cpu_busy_ns);
@@ -158,13 +155,8 @@ GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline) {
     int64_t total_ns = gpsti_count_between_cpu_ns(pipeline);
     gpst_reader_info reader;
     gpsti_writer_info writer;
-    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++) {
-        const gpsti_clock* const clock = &pipeline->counts.clocks[c];
-        total_ns +=
-            clock->resource == GPST_RESOURCE_DISK_IN    ? gpsti_count_own_cpu_ns(clock, pipeline->counts.own_read_ns)
-            : clock->resource == GPST_RESOURCE_DISK_OUT ? gpsti_count_own_cpu_ns(clock, pipeline->counts.own_write_ns)
-                                                        : gpsti_clock_cpu_ns(clock);
-    }
+    for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
+        total_ns += gpsti_count_clock_cpu_ns(pipeline, &pipeline->counts.clocks[c]);
     gpst_reader_query_info(pipeline->files.reader, &reader);
     total_ns += (int64_t)reader.cpu_ns;
     if (pipeline->files.writer) {
@@ -172,4 +164,12 @@ GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline) {
         total_ns += (int64_t)writer.cpu_ns;
     }
     return total_ns;
+}
+
+GPSTI_INTERN void gpsti_count_busy(const gpst_pipeline* pipeline, int64_t busy_ns[GPST_RESOURCE_COUNT]) {
+    gpst_reader_info reader;
+    gpst_reader_query_info(pipeline->files.reader, &reader);
+    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
+        busy_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
+    busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns; /* its threads had at least one read */
 }

@@ -12,9 +12,9 @@ typedef struct gpsti_item_counts {
     uint64_t ok, failed, skipped, dropped, cancelled;
 } gpsti_item_counts;
 
-/* Copies of a set over the link. */
+/* Copies of a set over the link, of pictures. */
 typedef struct gpsti_copy_counts {
-    uint64_t n_up, n_down, up_bytes, down_bytes;
+    uint64_t n, bytes;
 } gpsti_copy_counts;
 
 typedef struct gpsti_counts {
@@ -25,7 +25,7 @@ typedef struct gpsti_counts {
     int64_t own_read_ns, own_write_ns; /* reads and writes on workers */
     gpsti_timing timing;
     gpsti_busy busy[GPST_RESOURCE_COUNT]; /* H2D, GPU, D2H, DISK_OUT; DISK_IN but for the reader's */
-    gpsti_copy_counts copies[GPST_MAX_SETS];
+    gpsti_copy_counts copies_up[GPST_MAX_SETS], copies_down[GPST_MAX_SETS];
     gpsti_histogram latency;
     gpsti_item_counts items;
     uint64_t device_fallbacks;               /* items that the cores did for the device, */
@@ -35,7 +35,7 @@ typedef struct gpsti_counts {
     uint64_t n_copied, n_in_place;           /* items of a device with memory of its own: how they came there */
     uint64_t n_taken_apart;                  /* batches that failed, the latest for this reason */
     char apart_reason[GPST_REASON_BYTES];
-    uint64_t bytes_read, bytes_h2d, bytes_d2h, bytes_written;
+    uint64_t bytes_read, bytes_written;
     int64_t start_ns, end_ns, commit_ns;  /* commit_ns: of DISK_OUT's busy time, files got their names */
     int64_t kernel_cpu_ns;                /* of the other threads inside kernels */
     int64_t source_ns;                    /* a call of the source takes, about */
@@ -52,7 +52,6 @@ struct gpsti_service {
     const gpsti_step* step;
     int64_t start_ns, end_ns, wait_ns;
     int64_t cpu_ns;     /* of this thread; -1: not sampled */
-    int64_t setup_ns;   /* making memory */
     uint64_t bytes;     /* of a file */
     uint32_t n_threads; /* inside a kernel */
     bool failed;
@@ -75,7 +74,6 @@ GPSTI_INTERN void gpsti_run_keep(gpsti_run* run, const gpsti_service* service); 
 GPSTI_INTERN void gpsti_service_begin(gpsti_service* service, const gpsti_batch* batch); /* of its step; not locked */
 GPSTI_INTERN void gpsti_service_end(gpsti_service* service, gpst_result result);         /* not locked */
 GPSTI_INTERN void gpsti_service_share(gpsti_service* service, uint32_t n_items); /* becomes one item's part of it */
-GPSTI_INTERN void gpsti_count_service(gpst_pipeline* pipeline, const gpsti_service* service);
 /* A file that threads of their own have read or written. */
 GPSTI_INTERN void gpsti_count_read(gpsti_item* item);
 GPSTI_INTERN void gpsti_count_write(gpst_pipeline* pipeline, const gpsti_write* write, int64_t ready_ns);
@@ -83,8 +81,11 @@ GPSTI_INTERN void gpsti_count_source(gpst_pipeline* pipeline, uint64_t n_items, 
 GPSTI_INTERN void gpsti_count_copy(gpst_pipeline* pipeline, uint32_t set, bool up, uint32_t n_pictures, uint64_t bytes);
 GPSTI_INTERN void gpsti_count_item(gpsti_item* item);                     /* it has ended */
 GPSTI_INTERN uint64_t gpsti_count_growths(const gpst_pipeline* pipeline); /* allocations of frame memory so far */
-GPSTI_INTERN int64_t gpsti_count_own_cpu_ns(const gpsti_clock* clock, int64_t own_ns); /* of own_ns, by samples */
-GPSTI_INTERN int64_t gpsti_count_between_cpu_ns(const gpst_pipeline* pipeline);        /* of what is no stage's */
+/* Of a stage's clock; of reads and writes those on workers, whose threads' CPU time nobody else has. */
+GPSTI_INTERN int64_t gpsti_count_clock_cpu_ns(const gpst_pipeline* pipeline, const gpsti_clock* clock);
+GPSTI_INTERN int64_t gpsti_count_between_cpu_ns(const gpst_pipeline* pipeline); /* of what is no stage's */
 GPSTI_INTERN int64_t gpsti_count_cpu_ns(const gpst_pipeline* pipeline); /* thread CPU time of everything so far */
+/* Busy times of all resources so far. */
+GPSTI_INTERN void gpsti_count_busy(const gpst_pipeline* pipeline, int64_t busy_ns[GPST_RESOURCE_COUNT]);
 
 #endif

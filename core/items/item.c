@@ -319,7 +319,6 @@ GPSTI_PRIVATE size_t gpsti_item_file_room(size_t bytes) {
 GPSTI_PRIVATE gpst_result gpsti_item_reserve_file(gpst_read* read, size_t needed_bytes, size_t filled_bytes) {
     gpsti_item* const item = (gpsti_item*)read->user_data;
     const size_t room = gpsti_item_file_room(needed_bytes);
-    const int64_t grown_ns = gpsti_pool_growth_here_ns();
     gpst_result result = GPST_ERROR_BUDGET;
     if (item->pipeline->plan.desc.max_item_bytes == 0)
         result = gpsti_item_reserve_now(item, &item->file, room, filled_bytes, true);
@@ -327,7 +326,6 @@ GPSTI_PRIVATE gpst_result gpsti_item_reserve_file(gpst_read* read, size_t needed
         result = filled_bytes == 0 ? gpsti_item_reserve_now(item, &item->file, needed_bytes, 0, true)
                                    : gpsti_item_reserve(item, &item->file, needed_bytes, filled_bytes, true);
     GPSTI_TRY(result);
-    item->read_setup_ns += gpsti_pool_growth_here_ns() - grown_ns;
     read->data = item->file.data;
     read->capacity_bytes = item->file.bytes;
     return GPST_OK;
@@ -340,7 +338,6 @@ GPSTI_INTERN void gpsti_item_prepare_read(gpsti_item* item) {
     item->read.capacity_bytes = item->file.bytes;
     item->read.reserve = gpsti_item_reserve_file;
     item->read.user_data = item;
-    item->read_setup_ns = 0;
 }
 
 /* ---- create / destroy ------------------------------------------------------------------------------- */

@@ -212,7 +212,6 @@ struct gpsti_item {
 
     gpst_buffer file;
     gpst_read read;
-    int64_t read_setup_ns;                        /* making its memory, for its latest read */
     gpst_buffer counts_on_host, counts_on_device; /* a word a set, made for the first DEVICE stage that counts */
     gpsti_set* sets;                              /* n_sets of the plan */
     gpst_set* views;                              /* what shown.sets points to */

@@ -138,10 +138,10 @@ GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t w
 /* The run is a part of a job that began and ended then; 0: it goes on. Not locked. */
 GPSTI_INTERN void gpsti_report_job(gpst_pipeline* pipeline, int64_t begun_ns, int64_t ended_ns);
 
-GPSTI_INTERN bool gpsti_report_is_serial(const gpst_pipeline* pipeline); /* no worker has begun */
-
 /* ---- report_paths.c -------------------------------------------------------------------------- */
 
+/* Has a step its work there, by its kind? */
+GPSTI_INTERN bool gpsti_report_has(const gpst_pipeline* pipeline, gpst_resource resource);
 GPSTI_INTERN void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out); /* locked */
 
 /* ---- desc.c ---------------------------------------------------------------------------------- */

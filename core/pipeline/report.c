@@ -4,24 +4,9 @@
 
 #include "engine_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* ---- demands ------------------------------------------------------------------------------ */
-
-/* Time in which the reader's threads had at least one read. */
-GPSTI_PRIVATE void gpsti_report_reader(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    gpst_reader_info info;
-    if (!pipeline->files.reader)
-        return;
-    gpst_reader_query_info(pipeline->files.reader, &info);
-    input->demand_ns[GPST_RESOURCE_DISK_IN] += (int64_t)info.busy_ns;
-}
-
-/* True if no worker has begun: the run was a plain loop. */
-GPSTI_INTERN bool gpsti_report_is_serial(const gpst_pipeline* pipeline) {
-    return gpsti_a32_load(&pipeline->signals.open) == 0;
-}
 
 /* True if the cores are idle so much that no thread had to wait for one. */
 GPSTI_PRIVATE bool gpsti_report_cores_idle(const gpsti_verdict_input* input) {
@@ -47,19 +32,18 @@ GPSTI_PRIVATE void gpsti_report_callback_alone(const gpsti_clock* clock, int64_t
    workers. Of an asynchronous device the busy time for each item counts, since its services include waits for other
    items. */
 GPSTI_PRIVATE void gpsti_report_alone(const gpst_pipeline* pipeline, gpsti_verdict_input* input) {
-    const uint32_t n_parallel = gpsti_report_is_serial(pipeline) ? 1 : pipeline->plan.n_workers;
+    const uint32_t n_parallel = gpsti_is_plain(pipeline) ? 1 : pipeline->plan.n_workers;
     const uint32_t rounds = (pipeline->plan.n_parts + n_parallel - 1) / n_parallel;
-    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H && input->n_items > 0; r++)
-        input->alone_on_ns[r] =
-            gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r) / (int64_t)input->n_items;
-    if (input->n_items > 0)
-        input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / (int64_t)input->n_items;
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++) {
+    const int64_t n_items = input->n_items > 0 ? (int64_t)input->n_items : 1;
+    for (int r = (int)GPST_RESOURCE_H2D; r <= (int)GPST_RESOURCE_D2H; r++)
+        input->alone_on_ns[r] = input->demand_ns[r] / n_items;
+    input->alone_on_ns[GPST_RESOURCE_DISK_OUT] = pipeline->counts.commit_ns / n_items;
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) { /* not the end of items */
         const gpsti_step* const step = &pipeline->plan.steps[s];
         if (step->kind->joins && !pipeline->plan.device_on_host)
             continue;
         const uint32_t n_clocks = step->kind->joins ? step->n_stages + 2 : 1;
-        for (uint32_t c = step->first_clock; step->n_stages > 0 && c < step->first_clock + n_clocks; c++) {
+        for (uint32_t c = step->first_clock; c < step->first_clock + n_clocks; c++) {
             const gpsti_clock* const clock = &pipeline->counts.clocks[c];
             const int64_t n_times = step->per_picture ? (int64_t)rounds : 1;
             if (step->kind->calls)
@@ -88,7 +72,7 @@ GPSTI_PRIVATE double gpsti_report_reader_waits(const gpst_reader_info* info) {
 GPSTI_PRIVATE double gpsti_report_reads_wait(const gpst_pipeline* pipeline) {
     const gpsti_clock* const clock = &pipeline->counts.clocks[pipeline->plan.steps[0].first_clock];
     const double own_ns = (double)pipeline->counts.own_read_ns, all_ns = (double)clock->busy_ns;
-    const double own_cpu_ns = (double)gpsti_count_own_cpu_ns(clock, pipeline->counts.own_read_ns);
+    const double own_cpu_ns = (double)gpsti_count_clock_cpu_ns(pipeline, clock);
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->files.reader, &info);
     const double own_waits_ns = own_cpu_ns < own_ns ? own_ns - own_cpu_ns : 0.0;
@@ -113,14 +97,12 @@ GPSTI_PRIVATE int64_t gpsti_report_cpu_demand(const gpst_pipeline* pipeline, int
     const int64_t cores = (int64_t)pipeline->context->info.cores_allowed;
     const int64_t workers = (int64_t)pipeline->plan.n_workers < cores ? (int64_t)pipeline->plan.n_workers : cores;
     int64_t on_workers_ns = gpsti_count_between_cpu_ns(pipeline);
-    if (gpsti_report_is_serial(pipeline))
+    if (gpsti_is_plain(pipeline))
         return total_ns / cores;
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
-        on_workers_ns += pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU
-                             ? gpsti_clock_cpu_ns(&pipeline->counts.clocks[c])
-                         : pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN
-                             ? gpsti_count_own_cpu_ns(&pipeline->counts.clocks[c], pipeline->counts.own_read_ns)
-                             : 0;
+        if (pipeline->counts.clocks[c].resource == GPST_RESOURCE_CPU ||
+            pipeline->counts.clocks[c].resource == GPST_RESOURCE_DISK_IN)
+            on_workers_ns += gpsti_count_clock_cpu_ns(pipeline, &pipeline->counts.clocks[c]);
     const int64_t by_workers_ns = on_workers_ns / workers;
     return by_workers_ns > total_ns / cores ? by_workers_ns : total_ns / cores;
 }
@@ -181,13 +163,6 @@ GPSTI_PRIVATE void gpsti_report_waiting_workers(const gpst_pipeline* pipeline, g
     input->stage_on_ns[GPST_RESOURCE_CPU] = computed_ns / n_workers;
 }
 
-/* The verdict's line ends with what the engine was worth. */
-GPSTI_PRIVATE void gpsti_report_guard(const gpst_pipeline* pipeline, gpst_verdict* out) {
-    const size_t used = strlen(out->text);
-    if (pipeline->tune->guard.report.text[0])
-        gpsti_format(out->text + used, sizeof out->text - used, "; %s", pipeline->tune->guard.report.text);
-}
-
 #define GPSTI_REPORT_OTHERS_NS 500000000 /* in less time the system's steps of 10 ms are too much */
 
 /* A pushed run is measured until now. */
@@ -206,23 +181,20 @@ GPSTI_INTERN double gpsti_report_others(const gpst_pipeline* pipeline, int64_t w
 }
 
 GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stats* out) {
+    const gpsti_tune* const tune = pipeline->tune;
     gpsti_verdict_input input;
     memset(&input, 0, sizeof input);
     input.n_items = out->items_ok + out->items_failed;
     input.wall_ns = out->wall_ns - out->start_ns - out->sync_ns;
     input.start_ns = out->start_ns;
     input.sync_ns = out->sync_ns;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        input.demand_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
-    gpsti_report_reader(pipeline, &input);
+    gpsti_count_busy(pipeline, input.demand_ns);
     input.demand_ns[GPST_RESOURCE_CPU] = gpsti_report_cpu_demand(pipeline, out->cpu_ns);
-    input.serial = gpsti_report_is_serial(pipeline);
+    input.serial = gpsti_is_plain(pipeline);
     input.serial_cpu_ns = out->cpu_ns - pipeline->counts.kernel_cpu_ns;
     input.n_slots = input.serial ? 0 : pipeline->items.n_slots;
     input.pushed = !pipeline->plan.desc.source;
-    input.full_ns = pipeline->tune->full_ns;
-    if (pipeline->tune->full_since_ns != 0)
-        input.full_ns += gpsti_now_ns() - pipeline->tune->full_since_ns;
+    input.full_ns = tune->full_ns + (tune->full_since_ns != 0 ? gpsti_now_ns() - tune->full_since_ns : 0);
     if (!input.serial) {
         gpsti_report_busiest_stage(pipeline, &input);
         gpsti_report_waiting_workers(pipeline, &input);
@@ -232,7 +204,8 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
     const double others = gpsti_report_others(pipeline, input.wall_ns);
     input.others = others > 0.0 ? others : 0.0;
     gpsti_verdict_make(&input, &out->verdict);
-    gpsti_report_guard(pipeline, &out->verdict);
+    if (tune->guard.report.text[0]) /* what the engine was worth */
+        gpsti_append(out->verdict.text, sizeof out->verdict.text, "; %s", tune->guard.report.text);
 }
 
 /* ---- settings ----------------------------------------------------------------------------------- */
@@ -240,55 +213,51 @@ GPSTI_PRIVATE void gpsti_report_verdict(const gpst_pipeline* pipeline, gpst_stat
 /* " preset=latency" where the mode is not the default's, and of a stage with bounds or batches "; model: queue_most=1
    latest-only batch=8 depth=1"; without batches "; model: queue_most=1 latest-only concurrency=1", of device work
    depth. */
-GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, char* out,
-                                              size_t out_bytes) {
+GPSTI_PRIVATE void gpsti_report_step_settings(const gpst_pipeline* pipeline, const gpsti_step* step, gpst_stats* out) {
     static const char* const policies[] = {"block", "drop-newest", "drop-oldest", "latest-only"};
-    size_t used = strlen(out);
-    if (step->queue_most == 0 && step->batch_most == 0)
-        return;
-    gpsti_format(out + used, out_bytes - used, "; %s:", gpsti_step_name(&pipeline->plan, step));
-    used = strlen(out);
-    if (step->queue_most > 0)
-        gpsti_format(out + used, out_bytes - used, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
-    used = strlen(out);
-    if (step->batch_most > 0)
-        gpsti_format(out + used, out_bytes - used, " batch=%u", step->batch_most);
-    used = strlen(out);
     const bool offloads = step->kind->joins;
     const uint32_t depth = offloads ? step->streams : step->concurrency; /* concurrency there: threads that submit */
+    char* const text = out->settings;
+    const size_t bytes = sizeof out->settings;
+    if (step->queue_most == 0 && step->batch_most == 0)
+        return;
+    gpsti_append(text, bytes, "; %s:", gpsti_step_name(&pipeline->plan, step));
+    if (step->queue_most > 0)
+        gpsti_append(text, bytes, " queue_most=%u %s", step->queue_most, policies[step->full_policy]);
+    if (step->batch_most > 0)
+        gpsti_append(text, bytes, " batch=%u", step->batch_most);
     if (depth > 0)
-        gpsti_format(out + used, out_bytes - used, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency",
-                     depth);
+        gpsti_append(text, bytes, " %s=%u", offloads || step->batch_most > 0 ? "depth" : "concurrency", depth);
 }
 
 GPSTI_PRIVATE void gpsti_report_settings(const gpst_pipeline* pipeline, gpst_stats* out) {
     static const char* const modes[] = {"engine", "engine", "plain-serial", "plain-inside"};
     static const char* const presets[] = {"", " preset=latency", "", " preset=throughput"};
+    const gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     const uint32_t found = pipeline->tune->tuner.now.value[GPST_KNOB_LOOP];
-    const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_report_is_serial(pipeline);
+    const bool over_early = found == (uint32_t)GPST_RUN_ENGINE && gpsti_is_plain(pipeline);
     const uint32_t loop = over_early ? (uint32_t)GPST_RUN_PLAIN_SERIAL : found;
-    snprintf(out->settings, sizeof out->settings,
-             "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
-             modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, pipeline->plan.desc.n_reads,
-             pipeline->plan.desc.n_writes, pipeline->plan.kernel_threads,
-             pipeline->plan.desc.as_ready ? "ready" : "input",
-             pipeline->plan.desc.fsync == GPST_FSYNC_FILE ? "file" : "none",
-             (unsigned long long)pipeline->plan.desc.dirty_bytes, presets[pipeline->plan.desc.preset]);
+    gpsti_format(
+        out->settings, sizeof out->settings,
+        "mode=%s workers=%u slots=%u reads=%u writes=%u threads_inside=%u order=%s fsync=%s dirty_bytes=%llu%s",
+        modes[loop], pipeline->plan.n_active, pipeline->items.n_slots, desc->n_reads, desc->n_writes,
+        pipeline->plan.kernel_threads, desc->as_ready ? "ready" : "input",
+        desc->fsync == GPST_FSYNC_FILE ? "file" : "none", (unsigned long long)desc->dirty_bytes, presets[desc->preset]);
     for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++)
-        gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out->settings, sizeof out->settings);
+        gpsti_report_step_settings(pipeline, &pipeline->plan.steps[s], out);
 }
 
-GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, const gpsti_copy_counts* counts,
-                                     const gpsti_set_plan* plan, bool up) {
-    gpst_copy_stats* const copy = &out->copies[out->n_copies];
-    copy->count = up ? counts->n_up : counts->n_down;
-    if (copy->count == 0)
+GPSTI_PRIVATE void gpsti_report_copy(gpst_stats* out, uint32_t set, bool up, const gpsti_copy_counts* counts,
+                                     const char* wanted) {
+    *(up ? &out->bytes_h2d : &out->bytes_d2h) += counts->bytes;
+    if (counts->n == 0)
         return;
+    gpst_copy_stats* const copy = &out->copies[out->n_copies++];
     copy->set = set;
     copy->up = up;
-    copy->bytes = up ? counts->up_bytes : counts->down_bytes;
-    gpsti_copy_text(copy->wanted, sizeof copy->wanted, up ? plan->wanted_up : plan->wanted_down);
-    out->n_copies++;
+    copy->count = counts->n;
+    copy->bytes = counts->bytes;
+    gpsti_copy_text(copy->wanted, sizeof copy->wanted, wanted);
 }
 
 GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -331,8 +300,6 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
     out->items_dropped = pipeline->counts.items.dropped;
     out->items_cancelled = pipeline->counts.items.cancelled;
     out->bytes_read = pipeline->counts.bytes_read;
-    out->bytes_h2d = pipeline->counts.bytes_h2d;
-    out->bytes_d2h = pipeline->counts.bytes_d2h;
     out->bytes_written = pipeline->counts.bytes_written;
     out->slots = pipeline->items.n_slots;
     out->slots_used = pipeline->items.n_used;
@@ -353,8 +320,8 @@ GPSTI_PRIVATE void gpsti_report_make(gpst_pipeline* pipeline, gpst_stats* out) {
         gpsti_clock_report(&pipeline->counts.clocks[c], out->wall_ns, &out->stages[c]);
     gpsti_report_batches(pipeline, out);
     for (uint32_t k = 0; k < pipeline->plan.n_sets; k++) {
-        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], true);
-        gpsti_report_copy(out, k, &pipeline->counts.copies[k], &pipeline->plan.sets[k], false);
+        gpsti_report_copy(out, k, true, &pipeline->counts.copies_up[k], pipeline->plan.sets[k].wanted_up);
+        gpsti_report_copy(out, k, false, &pipeline->counts.copies_down[k], pipeline->plan.sets[k].wanted_down);
     }
     gpsti_report_verdict(pipeline, out);
     gpsti_report_paths(pipeline, out);

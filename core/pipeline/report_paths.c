@@ -5,13 +5,21 @@
 #include "../steps/engines_internal.h"
 #include "engine_internal.h"
 
-#include <stdio.h>
 #include <string.h>
 
-GPSTI_PRIVATE gpst_path* gpsti_report_add_path(gpst_stats* out, const char* what, const char* taken) {
+GPSTI_INTERN bool gpsti_report_has(const gpst_pipeline* pipeline, gpst_resource resource) {
+    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
+        if (pipeline->plan.steps[s].kind->resource == resource)
+            return true;
+    return false;
+}
+
+GPSTI_PRIVATE gpst_path* gpsti_report_add_path(gpst_stats* out, const char* what, const char* taken,
+                                               const char* why_not) {
     gpst_path* const path = &out->paths[out->n_paths++];
     gpsti_copy_text(path->what, sizeof path->what, what);
     gpsti_copy_text(path->taken, sizeof path->taken, taken);
+    gpsti_copy_text(path->why_not, sizeof path->why_not, why_not);
     return path;
 }
 
@@ -19,73 +27,63 @@ GPSTI_PRIVATE void gpsti_report_memory_path(const gpst_pipeline* pipeline, gpst_
     gpst_pool_info pool;
     gpst_pool_query_info(pipeline->plan.pool, &pool);
     char taken[32];
-    snprintf(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
-             pool.hugetlb_bytes > 0 ? "hugetlb"
-             : pool.thp_bytes > 0   ? "thp"
-                                    : "small pages");
+    gpsti_format(taken, sizeof taken, "%s, %s", pool.pinned_bytes > 0 ? "pinned" : "pageable",
+                 pool.hugetlb_bytes > 0 ? "hugetlb"
+                 : pool.thp_bytes > 0   ? "thp"
+                                        : "small pages");
     const unsigned long long n_restarted = (unsigned long long)pipeline->memory.n_restarted;
-    gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken);
-    gpsti_copy_text(path->why_not, sizeof path->why_not, pool.pages_reason);
-    const size_t n = strlen(path->why_not);
+    gpst_path* const path = gpsti_report_add_path(out, "host_memory", taken, pool.pages_reason);
     if (n_restarted > 0)
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%smemory was short: items began anew %llu times",
-                     n > 0 ? "; " : "", n_restarted);
+        gpsti_append(path->why_not, sizeof path->why_not, "%smemory was short: items began anew %llu times",
+                     path->why_not[0] ? "; " : "", n_restarted);
 }
 
 GPSTI_PRIVATE void gpsti_report_threads_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpsti_pin* const pin = &pipeline->context->pin;
-    gpst_path* const path = gpsti_report_add_path(out, "threads", pin->on ? pin->text : "not pinned");
-    gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    pin->on                          ? ""
-                    : strcmp(pin->text, "none") == 0 ? "pinned: not asked for"
-                                                     : "pinned: not on this system");
+    const char* const why_not = strcmp(pin->text, "none") == 0 ? "pinned: not asked for" : "pinned: not on this system";
+    (void)gpsti_report_add_path(out, "threads", pin->on ? pin->text : "not pinned", pin->on ? "" : why_not);
 }
 
 GPSTI_PRIVATE void gpsti_report_write_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    if (pipeline->plan.n_steps < 2 || pipeline->plan.steps[pipeline->plan.n_steps - 2].kind != gpsti_step_write())
+    if (!gpsti_report_has(pipeline, GPST_RESOURCE_DISK_OUT))
         return;
-    const bool synced = pipeline->plan.desc.fsync == GPST_FSYNC_FILE;
-    gpst_path* const path = gpsti_report_add_path(out, "write", synced ? "buffered, fsync" : "buffered");
-    gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    synced ? "buffered alone: desc.fsync wants a file whole on the disk before it has its name" : "");
+    if (pipeline->plan.desc.fsync == GPST_FSYNC_FILE)
+        (void)gpsti_report_add_path(out, "write", "buffered, fsync",
+                                    "buffered alone: desc.fsync wants a file whole on the disk before it has its name");
+    else
+        (void)gpsti_report_add_path(out, "write", "buffered", "");
 }
 
 GPSTI_PRIVATE void gpsti_report_copies_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    bool offloads = false;
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        offloads = offloads || pipeline->plan.steps[s].kind->joins;
-    if (!offloads)
+    const unsigned long long n_in_place = (unsigned long long)pipeline->counts.n_in_place;
+    const bool plain = gpsti_is_plain(pipeline), on_host = pipeline->plan.device_on_host;
+    if (!gpsti_report_has(pipeline, GPST_RESOURCE_GPU))
         return;
-    if (pipeline->plan.device_on_host) {
-        (void)gpsti_report_add_path(out, "copies", "none: computed in place");
-        return;
-    }
-    const bool engine = !gpsti_report_is_serial(pipeline);
-    if (pipeline->counts.n_in_place > 0 && pipeline->counts.n_copied == 0) {
-        (void)gpsti_report_add_path(out, "copies", "none: small, over the link");
+    if (on_host || (n_in_place > 0 && pipeline->counts.n_copied == 0)) {
+        (void)gpsti_report_add_path(out, "copies", on_host ? "none: computed in place" : "none: small, over the link",
+                                    "");
         return;
     }
     gpst_path* const path =
-        gpsti_report_add_path(out, "copies", engine ? "up and down, a stream a slot" : "up and down, one stream");
-    gpsti_format(path->why_not, sizeof path->why_not, "in place: the device has memory of its own%s",
-                 engine ? "" : "; overlapped: a plain loop waits for each item");
-    const size_t used = strlen(path->why_not);
-    if (pipeline->counts.n_in_place > 0)
-        gpsti_format(path->why_not + used, sizeof path->why_not - used, ", but %llu items were small enough",
-                     (unsigned long long)pipeline->counts.n_in_place);
+        gpsti_report_add_path(out, "copies", plain ? "up and down, one stream" : "up and down, a stream a slot",
+                              "in place: the device has memory of its own");
+    if (plain)
+        gpsti_append(path->why_not, sizeof path->why_not, "; overlapped: a plain loop waits for each item");
+    if (n_in_place > 0)
+        gpsti_append(path->why_not, sizeof path->why_not, ", but %llu items were small enough", n_in_place);
 }
 
 /* "2.7 items together", and why not more. */
 GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const uint64_t n = pipeline->counts.n_submissions ? pipeline->counts.n_submissions : 1;
-    const uint64_t tenths = (pipeline->counts.n_submitted * 10 + n / 2) / n;
+    const uint64_t n = pipeline->counts.n_submissions;
     const uint32_t wanted =
         pipeline->tune->on ? pipeline->tune->tuner.now.value[GPST_KNOB_BATCH] : pipeline->plan.desc.batch;
     char taken[32];
-    if (pipeline->counts.n_submissions == 0 || (pipeline->plan.batch_most < 2 && wanted < 2))
+    if (n == 0 || (pipeline->plan.batch_most < 2 && wanted < 2))
         return;
-    snprintf(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
-    gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken);
+    const uint64_t tenths = (pipeline->counts.n_submitted * 10 + n / 2) / n;
+    gpsti_format(taken, sizeof taken, "%u.%u items together", (unsigned)(tenths / 10), (unsigned)(tenths % 10));
+    gpst_path* const path = gpsti_report_add_path(out, "batch", tenths == 10 ? "each by itself" : taken, "");
     if (pipeline->plan.batch_most < 2)
         gpsti_format(path->why_not, sizeof path->why_not, "together: %s",
                      pipeline->plan.device_on_host ? "computed in place" : "DEVICE stages are called for each item");
@@ -103,13 +101,13 @@ GPSTI_PRIVATE void gpsti_report_batch_path(const gpst_pipeline* pipeline, gpst_s
 GPSTI_PRIVATE void gpsti_report_read_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_reader_info info;
     gpst_reader_query_info(pipeline->files.reader, &info);
-    const bool plain = gpsti_report_is_serial(pipeline);
+    const bool plain = gpsti_is_plain(pipeline);
     gpst_path* const path = gpsti_report_add_path(out, "read",
                                                   plain             ? "pread, buffered"
                                                   : info.reads == 0 ? "pread, from the page cache"
-                                                                    : info.path);
-    gpsti_format(path->why_not, sizeof path->why_not, "%s%sgds: not in this version",
-                 plain ? "direct, io_uring: not in a plain loop" : info.why_not, plain || info.why_not[0] ? "; " : "");
+                                                                    : info.path,
+                                                  plain ? "direct, io_uring: not in a plain loop" : info.why_not);
+    gpsti_append(path->why_not, sizeof path->why_not, "%sgds: not in this version", path->why_not[0] ? "; " : "");
 }
 
 GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_stats* out) {
@@ -122,15 +120,15 @@ GPSTI_PRIVATE void gpsti_report_read_ahead(const gpst_pipeline* pipeline, gpst_s
                     desc->no_prefetch                                           ? "off: switched off"
                     : desc->n_paths == 0                                        ? "off: no list of files"
                     : !desc->source                                             ? "off: inputs are pushed, in any order"
-                    : gpsti_report_is_serial(pipeline)                          ? "off: not in a plain loop"
+                    : gpsti_is_plain(pipeline)                                  ? "off: not in a plain loop"
                     : pipeline->files.advised > 0                               ? "on"
                     : !gpsti_reader_goes_by_cache(pipeline->files.reader, &any) ? "off: reads go past the page cache"
                                                                                 : "off: no read had to wait");
-    if (pipeline->plan.steps[0].kind != gpsti_step_read())
+    if (!gpsti_report_has(pipeline, GPST_RESOURCE_DISK_IN))
         return;
     if (ahead->advised > 0)
         gpsti_format(taken, sizeof taken, "%llu files advised", (unsigned long long)ahead->advised);
-    gpst_path* const path = gpsti_report_add_path(out, "prefetch", taken);
+    gpst_path* const path = gpsti_report_add_path(out, "prefetch", taken, "");
     if (ahead->advised == 0)
         gpsti_format(path->why_not, sizeof path->why_not, "ahead: %s", ahead->state + 5);
 }
@@ -143,16 +141,14 @@ GPSTI_PRIVATE void gpsti_report_jpeg_path(const gpst_pipeline* pipeline, gpst_st
                     pipeline->plan.stages[s].desc.kind == GPST_STAGE_ENCODE;
     if (!has_codec)
         return;
-    gpst_path* const path = gpsti_report_add_path(out, "jpeg", jpeg->begun ? "nvJPEG and cores" : "cores");
+    gpst_path* const path = gpsti_report_add_path(out, "jpeg", jpeg->begun ? "nvJPEG and cores" : "cores", "");
     const bool named = !strncmp(jpeg->reason, "nvJPEG: ", 8);
-    size_t used = 0;
     if (jpeg->begun && jpeg->decodes && !jpeg->has_engines) /* then pixels are not quite the cores' */
         gpsti_format(path->why_not, sizeof path->why_not, "engines: %.110s", jpeg->nvjpeg->no_hardware_reason);
-    used = strlen(path->why_not);
     if (!jpeg->asked)
         gpsti_copy_text(path->why_not, sizeof path->why_not, "nvJPEG: codec=EXACT");
     else if (jpeg->reason[0])
-        gpsti_format(path->why_not + used, sizeof path->why_not - used, "%s%s%.120s", used > 0 ? "; " : "",
+        gpsti_append(path->why_not, sizeof path->why_not, "%s%s%.120s", path->why_not[0] ? "; " : "",
                      named ? "" : "nvJPEG: ", jpeg->reason);
     else if (!jpeg->begun)
         gpsti_copy_text(path->why_not, sizeof path->why_not,
@@ -170,26 +166,24 @@ GPSTI_PRIVATE void gpsti_report_shortage_path(const gpst_pipeline* pipeline, gps
                 {"held items back", shares->n_waited},
                 {"left items to the cpu", shares->n_denied}};
     gpst_path* path = NULL;
-    size_t n = 0;
     for (size_t i = 0; i < sizeof done / sizeof done[0]; i++) {
         if (done[i].n == 0)
             continue;
         if (!path)
-            path = gpsti_report_add_path(out, "device_memory", "short");
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, "%s%s %llu time%s",
-                     n > 0 ? ", " : "device_memory: ", done[i].text, (unsigned long long)done[i].n,
+            path = gpsti_report_add_path(out, "device_memory", "short", "");
+        gpsti_append(path->why_not, sizeof path->why_not, "%s%s %llu time%s",
+                     path->why_not[0] ? ", " : "device_memory: ", done[i].text, (unsigned long long)done[i].n,
                      done[i].n == 1 ? "" : "s");
-        n = strlen(path->why_not);
     }
     if (path && shares->reason[0])
-        gpsti_format(path->why_not + n, sizeof path->why_not - n, ": %s", shares->reason);
+        gpsti_append(path->why_not, sizeof path->why_not, ": %s", shares->reason);
 }
 
 GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_stats* out) {
     gpst_graph_cache_info info;
     gpst_graph_cache_query_info(pipeline->plan.graphs, &info);
     const uint64_t n_graphs = info.hits + info.captures + info.updates;
-    gpst_path* const path = gpsti_report_add_path(out, "graph", n_graphs > 0 ? "graphs" : "launches");
+    gpst_path* const path = gpsti_report_add_path(out, "graph", n_graphs > 0 ? "graphs" : "launches", "");
     if (!pipeline->plan.graphs)
         gpsti_format(path->why_not, sizeof path->why_not, "graph: %s",
                      pipeline->plan.desc.graphs == GPST_GRAPHS_OFF ? "graphs are switched off"
@@ -208,13 +202,12 @@ GPSTI_PRIVATE void gpsti_report_graph_path(const gpst_pipeline* pipeline, gpst_s
 
 GPSTI_INTERN void gpsti_report_paths(const gpst_pipeline* pipeline, gpst_stats* out) {
     const gpst_context_info* const info = &pipeline->context->info;
-    gpst_path* path = NULL;
-    if (pipeline->plan.steps[0].kind == gpsti_step_read())
+    if (gpsti_report_has(pipeline, GPST_RESOURCE_DISK_IN))
         gpsti_report_read_path(pipeline, out);
     gpsti_report_memory_path(pipeline, out);
-    path = gpsti_report_add_path(out, "device", pipeline->signals.device_lost ? "cpu" : info->backend);
-    gpsti_copy_text(path->why_not, sizeof path->why_not,
-                    pipeline->counts.fallback_reason[0] ? pipeline->counts.fallback_reason : info->backend_reason);
+    (void)gpsti_report_add_path(out, "device", pipeline->signals.device_lost ? "cpu" : info->backend,
+                                pipeline->counts.fallback_reason[0] ? pipeline->counts.fallback_reason
+                                                                    : info->backend_reason);
     gpsti_report_shortage_path(pipeline, out);
     gpsti_report_jpeg_path(pipeline, out);
     gpsti_report_write_path(pipeline, out);

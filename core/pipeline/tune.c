@@ -8,23 +8,16 @@
 
 /* ---- the desc --------------------------------------------------------------------------------- */
 
-GPSTI_PRIVATE bool gpsti_tune_has(const gpst_pipeline* pipeline, gpst_resource resource) {
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind->resource == resource)
-            return true;
-    return false;
-}
-
 GPSTI_PRIVATE void gpsti_tune_budget(const gpst_pipeline* pipeline, const gpst_pipeline_desc* desc,
                                      gpsti_tuner_budget* out) {
     memset(out, 0, sizeof *out);
     out->cores = pipeline->context->info.cores_allowed;
     out->workers = pipeline->plan.n_workers;
     out->outputs = pipeline->plan.n_parts;
-    out->reads = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_IN);
-    out->writes = gpsti_tune_has(pipeline, GPST_RESOURCE_DISK_OUT);
+    out->reads = gpsti_report_has(pipeline, GPST_RESOURCE_DISK_IN);
+    out->writes = gpsti_report_has(pipeline, GPST_RESOURCE_DISK_OUT);
     out->syncs = out->writes && desc->fsync != GPST_FSYNC_NONE;
-    out->streams = gpsti_tune_has(pipeline, GPST_RESOURCE_GPU) && pipeline->context->device_info.asynchronous;
+    out->streams = gpsti_report_has(pipeline, GPST_RESOURCE_GPU) && pipeline->context->device_info.asynchronous;
     out->inside = pipeline->plan.kernel_threads;
     out->batch = pipeline->plan.batch_most;
     out->preset = desc->preset;
@@ -51,9 +44,8 @@ GPSTI_PRIVATE bool gpsti_tune_is_wanted(const gpst_pipeline_desc* desc) {
 }
 
 GPSTI_INTERN gpst_run_mode gpsti_tune_loop(const gpst_pipeline_desc* desc) {
-    static const gpst_run_mode loops[] = {GPST_RUN_ENGINE, GPST_RUN_ENGINE, GPST_RUN_PLAIN_SERIAL,
-                                          GPST_RUN_PLAIN_INSIDE};
-    return gpsti_tune_is_wanted(desc) && desc->source ? loops[desc->settings.value[GPST_KNOB_LOOP]] : GPST_RUN_ENGINE;
+    const gpst_run_mode loop = (gpst_run_mode)desc->settings.value[GPST_KNOB_LOOP];
+    return gpsti_tune_is_wanted(desc) && desc->source && loop != GPST_RUN_DEFAULT ? loop : GPST_RUN_ENGINE;
 }
 
 GPSTI_PRIVATE bool gpsti_tune_is_given(const gpst_settings* settings) {
@@ -100,30 +92,27 @@ GPSTI_PRIVATE void gpsti_tune_refused(gpst_pipeline* pipeline, gpst_knob knob, u
     tuner->now.value[knob] = tuner->most.value[knob] = value;
 }
 
-/* What the stages imply, else what the knob says. */
-GPSTI_PRIVATE uint32_t gpsti_tune_streams(const gpst_pipeline* pipeline, const gpsti_step* step) {
-    const uint32_t depth = gpsti_step_depth(&pipeline->plan, step);
-    return depth > 0 ? depth : pipeline->tune->tuner.now.value[GPST_KNOB_STREAMS];
-}
-
 GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline) {
     const uint32_t* const now = pipeline->tune->tuner.now.value;
+    gpst_pipeline_desc* const desc = &pipeline->plan.desc;
     const uint32_t reads = now[GPST_KNOB_READS], writes = now[GPST_KNOB_WRITES];
     if (GPST_FAILED(gpsti_items_make(pipeline, now[GPST_KNOB_SLOTS])))
         gpsti_tune_refused(pipeline, GPST_KNOB_SLOTS, pipeline->items.n_made);
     pipeline->items.n_slots = now[GPST_KNOB_SLOTS];
-    if (reads > 0 && reads != pipeline->plan.desc.n_reads &&
-        GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_READS, pipeline->plan.desc.n_reads);
-    if (writes > 0 && writes != pipeline->plan.desc.n_writes &&
+    if (reads > 0 && reads != desc->n_reads && GPST_FAILED(gpst_reader_set_in_flight(pipeline->files.reader, reads)))
+        gpsti_tune_refused(pipeline, GPST_KNOB_READS, desc->n_reads);
+    if (writes > 0 && writes != desc->n_writes &&
         GPST_FAILED(gpsti_writer_set_in_flight(pipeline->files.writer, writes)))
-        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, pipeline->plan.desc.n_writes);
-    pipeline->plan.desc.n_reads = reads > 0 ? now[GPST_KNOB_READS] : pipeline->plan.desc.n_reads;
-    pipeline->plan.desc.n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : pipeline->plan.desc.n_writes;
+        gpsti_tune_refused(pipeline, GPST_KNOB_WRITES, desc->n_writes);
+    desc->n_reads = reads > 0 ? now[GPST_KNOB_READS] : desc->n_reads;
+    desc->n_writes = writes > 0 ? now[GPST_KNOB_WRITES] : desc->n_writes;
     pipeline->plan.n_active = now[GPST_KNOB_WORKERS];
-    for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
-        if (pipeline->plan.steps[s].kind->joins)
-            pipeline->plan.steps[s].streams = gpsti_tune_streams(pipeline, &pipeline->plan.steps[s]);
+    for (uint32_t s = 0; s + 1 < pipeline->plan.n_steps; s++) { /* what the stages imply, else what the knob says */
+        gpsti_step* const step = &pipeline->plan.steps[s];
+        const uint32_t depth = gpsti_step_depth(&pipeline->plan, step);
+        if (step->kind->joins)
+            step->streams = depth > 0 ? depth : now[GPST_KNOB_STREAMS];
+    }
     gpsti_plan_set_batch(pipeline, now[GPST_KNOB_BATCH]);
     pipeline->counts.frozen = false;
     gpsti_scheduler_wake(locked);
@@ -133,7 +122,6 @@ GPSTI_PRIVATE void gpsti_tune_apply(gpsti_locked locked, gpst_pipeline* pipeline
 
 GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* out) {
     const gpsti_tune* const tune = pipeline->tune;
-    gpst_reader_info reader;
     memset(out, 0, sizeof *out);
     for (uint32_t c = 0; c < pipeline->counts.n_clocks; c++)
         out->service_ns[pipeline->counts.clocks[c].resource] += pipeline->counts.clocks[c].busy_ns;
@@ -141,14 +129,9 @@ GPSTI_PRIVATE void gpsti_tune_sum(gpst_pipeline* pipeline, gpsti_tuner_window* o
     out->service_ns[GPST_RESOURCE_DISK_OUT] -= pipeline->counts.own_write_ns;
     out->service_ns[GPST_RESOURCE_CPU] += pipeline->counts.own_read_ns + pipeline->counts.own_write_ns +
                                           pipeline->counts.finish_clock.busy_ns + pipeline->counts.submit_clock.busy_ns;
-    for (int r = 0; r < (int)GPST_RESOURCE_COUNT; r++)
-        out->busy_ns[r] = gpsti_timing_busy_ns(&pipeline->counts.timing, pipeline->counts.busy, r);
-    if (pipeline->files.reader) {
-        gpst_reader_query_info(pipeline->files.reader, &reader);
-        out->busy_ns[GPST_RESOURCE_DISK_IN] += (int64_t)reader.busy_ns;
-    }
+    gpsti_count_busy(pipeline, out->busy_ns);
     out->cpu_ns = gpsti_count_cpu_ns(pipeline);
-    out->slots_full_ns = tune->full_ns + (tune->full_since_ns ? gpsti_now_ns() - tune->full_since_ns : 0);
+    out->slots_full_ns = tune->full_ns + (tune->full_since_ns != 0 ? gpsti_now_ns() - tune->full_since_ns : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tune_open_window(gpst_pipeline* pipeline) {
@@ -181,11 +164,6 @@ GPSTI_PRIVATE void gpsti_tune_close_window(gpst_pipeline* pipeline, gpsti_tuner_
 
 /* ---- the guard ------------------------------------------------------------------------------------------ */
 
-GPSTI_PRIVATE void gpsti_tune_pause(gpst_pipeline* pipeline, uint64_t n_items) {
-    pipeline->tune->paused = true;
-    pipeline->tune->block_items = n_items;
-}
-
 GPSTI_PRIVATE void gpsti_tune_set_loop(gpst_pipeline* pipeline, gpst_run_mode loop, const char* reason) {
     gpsti_tuner* const tuner = &pipeline->tune->tuner;
     const gpst_guard_report* const report = &pipeline->tune->guard.report;
@@ -203,25 +181,22 @@ GPSTI_PRIVATE void gpsti_tune_obey(gpst_pipeline* pipeline) {
     /* As the block ran: one item at a time, whose kernels may have every core. */
     const gpst_run_mode plain = pipeline->plan.kernel_threads > 1 ? GPST_RUN_PLAIN_INSIDE : GPST_RUN_PLAIN_SERIAL;
     gpsti_tune_set_loop(pipeline, tune->guard.plain ? plain : GPST_RUN_ENGINE, tune->guard.report.text);
-    tune->paused = false;
-    if (tune->guard.plain)
-        gpsti_tune_pause(pipeline, GPSTI_GUARD_STAY_ITEMS);
+    tune->paused = tune->guard.plain;
+    tune->block_items = GPSTI_GUARD_STAY_ITEMS;
 }
 
 GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_window* window) {
-    gpsti_guard* const guard = &pipeline->tune->guard;
+    gpsti_tune* const tune = pipeline->tune;
     const gpsti_clock* const source = &pipeline->counts.source_clock;
     const double engine_ns = (double)window->wall_ns / (double)window->n_items;
     const double source_ns = source->count > 0 ? (double)source->busy_ns / (double)source->count : 0.0;
-    if (guard->decided || !pipeline->plan.desc.source)
+    if (tune->guard.decided || !pipeline->plan.desc.source)
         return;
     const double others = gpsti_report_others(pipeline, pipeline->counts.end_ns - pipeline->counts.start_ns);
-    const gpsti_guard_estimate plain =
-        gpsti_guard_expect(window, pipeline->tune->tuner.budget.cores, others, source_ns);
-    const uint64_t n_items = gpsti_guard_ask(guard, engine_ns, plain, window->n_left);
-    if (n_items > 0)
-        gpsti_tune_pause(pipeline, n_items);
-    else if (guard->decided)
+    const gpsti_guard_estimate plain = gpsti_guard_expect(window, tune->tuner.budget.cores, others, source_ns);
+    tune->block_items = gpsti_guard_ask(&tune->guard, engine_ns, plain, window->n_left);
+    tune->paused = tune->block_items > 0;
+    if (tune->guard.decided)
         gpsti_tune_obey(pipeline);
 }
 
@@ -282,8 +257,7 @@ GPSTI_INTERN void gpsti_tune_hold(gpsti_locked locked, gpst_pipeline* pipeline, 
 GPSTI_INTERN void gpsti_tune_count(gpsti_locked locked, gpsti_item* item) {
     gpst_pipeline* const pipeline = item->pipeline;
     gpsti_tune* const tune = pipeline->tune;
-    if (!tune->on || tune->paused || gpsti_a32_load(&pipeline->signals.open) == 0 ||
-        item->shown.result == GPST_ERROR_CANCELLED)
+    if (!tune->on || tune->paused || gpsti_is_plain(pipeline) || item->shown.result == GPST_ERROR_CANCELLED)
         return;
     if (tune->n_unjudged > 0) {
         if (--tune->n_unjudged == 0)

@@ -37,17 +37,12 @@ GPSTI_INTERN void gpsti_histogram_add(gpsti_histogram* histogram, int64_t value_
 
 GPSTI_INTERN int64_t gpsti_histogram_quantile(const gpsti_histogram* histogram, double fraction) {
     const double wanted = fraction * (double)histogram->count;
-    uint64_t seen = 0;
-    if (histogram->count == 0)
-        return 0;
-    for (uint32_t bucket = 0; bucket < GPSTI_HISTOGRAM_BUCKETS; bucket++) {
-        seen += histogram->buckets[bucket];
-        if (seen > 0 && (double)seen >= wanted) {
-            const int64_t edge = gpsti_histogram_upper_edge(bucket);
-            return edge < histogram->max_ns ? edge : histogram->max_ns;
-        }
-    }
-    return histogram->max_ns;
+    uint32_t bucket = 0;
+    uint64_t seen = histogram->buckets[0];
+    while ((seen == 0 || (double)seen < wanted) && bucket + 1 < GPSTI_HISTOGRAM_BUCKETS)
+        seen += histogram->buckets[++bucket];
+    const int64_t edge = gpsti_histogram_upper_edge(bucket);
+    return edge < histogram->max_ns ? edge : histogram->max_ns; /* 0 where there are no values */
 }
 
 /* ---- stage clocks ---------------------------------------------------------------- */
@@ -85,10 +80,10 @@ GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_
 }
 
 GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock) {
-    const int64_t one_ms = 1000000;
-    if (clock->cpu_samples == 0 || clock->count == 0 || clock->busy_ns / (int64_t)clock->count >= one_ms)
+    const int64_t one_ms = 1000000, mean_ns = clock->count > 0 ? clock->busy_ns / (int64_t)clock->count : one_ms;
+    if (clock->cpu_samples == 0 || mean_ns >= one_ms)
         return true;
-    return clock->count - clock->cpu_count >= (clock->busy_ns / (int64_t)clock->count >= one_ms / 64 ? 16 : 256);
+    return clock->count - clock->cpu_count >= (mean_ns >= one_ms / 64 ? 16 : 256);
 }
 
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock) {
@@ -132,30 +127,6 @@ GPSTI_PRIVATE void gpsti_busy_merge(gpsti_busy* busy, gpsti_stretch* merged) {
     busy->n_stretches = kept;
 }
 
-GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns) {
-    gpsti_stretch merged;
-    uint32_t at = 0;
-    merged.start_ns = start_ns > busy->closed_ns ? start_ns : busy->closed_ns;
-    merged.end_ns = end_ns;
-    if (end_ns <= merged.start_ns)
-        return;
-    gpsti_busy_merge(busy, &merged);
-    if (busy->n_stretches == GPSTI_BUSY_STRETCHES) {
-        busy->closed_ns = busy->stretches[0].end_ns;
-        busy->n_stretches--;
-        memmove(&busy->stretches[0], &busy->stretches[1], busy->n_stretches * sizeof busy->stretches[0]);
-        merged.start_ns = merged.start_ns > busy->closed_ns ? merged.start_ns : busy->closed_ns;
-        if (merged.end_ns <= merged.start_ns)
-            return;
-    }
-    busy->busy_ns += merged.end_ns - merged.start_ns;
-    while (at < busy->n_stretches && busy->stretches[at].start_ns < merged.start_ns)
-        at++;
-    memmove(&busy->stretches[at + 1], &busy->stretches[at], (busy->n_stretches - at) * sizeof busy->stretches[0]);
-    busy->stretches[at] = merged;
-    busy->n_stretches++;
-}
-
 GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns) {
     uint32_t n_over = 0;
     if (end_ns <= busy->closed_ns)
@@ -165,6 +136,27 @@ GPSTI_INTERN void gpsti_busy_close(gpsti_busy* busy, int64_t end_ns) {
         n_over++;
     busy->n_stretches -= n_over;
     memmove(&busy->stretches[0], &busy->stretches[n_over], busy->n_stretches * sizeof busy->stretches[0]);
+}
+
+GPSTI_INTERN void gpsti_busy_add(gpsti_busy* busy, int64_t start_ns, int64_t end_ns) {
+    gpsti_stretch merged;
+    uint32_t at = 0;
+    merged.start_ns = start_ns > busy->closed_ns ? start_ns : busy->closed_ns;
+    merged.end_ns = end_ns;
+    if (end_ns <= merged.start_ns)
+        return;
+    gpsti_busy_merge(busy, &merged);
+    if (busy->n_stretches == GPSTI_BUSY_STRETCHES) {
+        gpsti_busy_close(busy, busy->stretches[0].end_ns);
+        if (merged.end_ns <= busy->closed_ns)
+            return;
+    }
+    busy->busy_ns += merged.end_ns - merged.start_ns;
+    while (at < busy->n_stretches && busy->stretches[at].start_ns < merged.start_ns)
+        at++;
+    memmove(&busy->stretches[at + 1], &busy->stretches[at], (busy->n_stretches - at) * sizeof busy->stretches[0]);
+    busy->stretches[at] = merged;
+    busy->n_stretches++;
 }
 
 /* ---- verdict ---------------------------------------------------------------------- */
@@ -198,15 +190,13 @@ GPSTI_PRIVATE bool gpsti_verdict_lacks_cores(const gpsti_verdict_input* input, c
 /* What of the time is before the run and behind it, where it is much: "start 20 %, last sync 31 % of the time; ". */
 GPSTI_PRIVATE void gpsti_verdict_ends(const gpsti_verdict_input* input, double wall, char* out, size_t out_bytes) {
     const double start = (double)input->start_ns / wall, sync = (double)input->sync_ns / wall;
-    char behind[32] = "";
     out[0] = '\0';
-    if (sync >= GPSTI_VERDICT_ENDS)
-        gpsti_format(behind, sizeof behind, "last sync %d %%", (int)(sync * 100.0 + 0.5));
     if (start >= GPSTI_VERDICT_ENDS)
-        gpsti_format(out, out_bytes, "start %d %%%s%s of the time; ", (int)(start * 100.0 + 0.5), behind[0] ? ", " : "",
-                     behind);
-    else if (behind[0])
-        gpsti_format(out, out_bytes, "%s of the time; ", behind);
+        gpsti_append(out, out_bytes, "start %d %%", (int)(start * 100.0 + 0.5));
+    if (sync >= GPSTI_VERDICT_ENDS)
+        gpsti_append(out, out_bytes, "%slast sync %d %%", out[0] ? ", " : "", (int)(sync * 100.0 + 0.5));
+    if (out[0])
+        gpsti_append(out, out_bytes, " of the time; ");
 }
 
 /* Why nothing is busy, or the cores are, where that is known: what comes between "-bound: " and the largest share. */
@@ -237,33 +227,31 @@ GPSTI_PRIVATE bool gpsti_verdict_waits_for_inputs(const gpsti_verdict_input* inp
 }
 
 GPSTI_PRIVATE void gpsti_verdict_text(const gpsti_verdict_input* input, int largest, double wall, gpst_verdict* out) {
+    const char* const name = gpst_resource_name((gpst_resource)largest);
+    const int busy = (int)(out->share[largest] * 100.0 + 0.5);
     char others[160] = "";
     char ends[64], why[128];
     gpsti_verdict_ends(input, wall, ends, sizeof ends);
     gpsti_verdict_why(input, out, wall, why, sizeof why);
     for (int r = 1; r < (int)GPST_RESOURCE_COUNT; r++) {
-        const size_t used = strlen(others);
         const int tenths = (int)(out->share[r] * 1000.0 + 0.5);
         if (r != largest && out->share[r] > 0.0)
-            gpsti_format(others + used, sizeof others - used, ", %s %d.%d %%",
-                         gpst_resource_name((gpst_resource)r), tenths / 10, tenths % 10);
+            gpsti_append(others, sizeof others, ", %s %d.%d %%", gpst_resource_name((gpst_resource)r), tenths / 10,
+                         tenths % 10);
     }
     if (gpsti_verdict_waits_for_inputs(input, out, wall)) {
         const int rate = (int)((double)input->n_items * 1e10 / wall + 0.5);
         gpsti_format(out->text, sizeof out->text,
                      "input-bound: %d.%d inputs/s came, every slot was taken for %d %% of the time; %s busy %d %%%s",
-                     rate / 10, rate % 10, (int)((double)input->full_ns * 100.0 / wall + 0.5),
-                     gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others);
+                     rate / 10, rate % 10, (int)((double)input->full_ns * 100.0 / wall + 0.5), name, busy, others);
         return;
     }
     const int cap = (int)(out->cap[largest] * 100.0 + 0.5);
     const int efficiency = (int)(out->efficiency * 1000.0 + 0.5);
-    gpsti_format(
-        out->text, sizeof out->text,
-        "%s-bound: %s%s%s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
-        out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound),
-        ends, why, gpst_resource_name((gpst_resource)largest), (int)(out->share[largest] * 100.0 + 0.5), others,
-        gpst_resource_name((gpst_resource)largest), cap / 100, cap % 100, efficiency / 10, efficiency % 10);
+    gpsti_format(out->text, sizeof out->text,
+                 "%s-bound: %s%s%s busy %d %%%s; without any %s cost at most %d.%02dx; %d.%d %% of the bound reached",
+                 out->bound == GPST_RESOURCE_NONE ? "latency" : gpst_resource_name(out->bound), ends, why, name, busy,
+                 others, name, cap / 100, cap % 100, efficiency / 10, efficiency % 10);
 }
 
 GPSTI_PRIVATE double gpsti_verdict_larger(double a, double b) { return a > b ? a : b; }
@@ -305,10 +293,8 @@ GPSTI_INTERN void gpsti_verdict_make(const gpsti_verdict_input* input, gpst_verd
         const int64_t sync_ns = r == (int)GPST_RESOURCE_DISK_OUT ? 0 : input->sync_ns;
         const double without = gpsti_verdict_without(input, r, run) + (double)(input->start_ns + sync_ns);
         out->share[r] = (double)demand_ns[r] / wall;
-        out->cap[r] = without > 0.0 && without < wall ? wall / without : 1.0;
-        if (without <= 0.0)
-            out->cap[r] = 1000.0; /* nothing else costs anything that was measured */
-        out->cap[r] = out->cap[r] < 1000.0 ? out->cap[r] : 1000.0;
+        const double cap = without > 0.0 ? wall / without : 1000.0; /* nothing else costs anything that was measured */
+        out->cap[r] = cap < 1.0 ? 1.0 : cap < 1000.0 ? cap : 1000.0;
     }
     const double fill = (double)input->alone_ns - (double)input->demand_ns[largest] / (double)input->n_items;
     const double bound = demand + (fill > 0.0 ? fill : 0.0);

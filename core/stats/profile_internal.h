@@ -30,7 +30,6 @@ typedef struct gpsti_clock {
     uint64_t count, failed, bytes;
     int64_t busy_ns, wait_ns;
     int64_t usual_ns;                /* a service, about, of the latest ones that were timed */
-    int64_t setup_ns;                /* of busy_ns: in which its callers made memory that stays */
     uint64_t cpu_samples, cpu_count; /* cpu_count: what count was at the latest one */
     int64_t cpu_ns, cpu_busy_ns;     /* CPU time of the sampled services, and their service time */
     gpsti_histogram histogram;

@@ -5,8 +5,7 @@
 #include "timing_internal.h"
 
 #define GPSTI_TIMING_BRIEF_NS 1000000 /* groups that take longer, or come less often, are always timed */
-#define GPSTI_TIMING_FEW 4            /* timed in a row, one after the other */
-#define GPSTI_TIMING_EACH 4           /* for each that is side by side */
+#define GPSTI_TIMING_EACH 4           /* timed in a row, for each that is side by side */
 #define GPSTI_TIMING_MANY 32          /* at most */
 #define GPSTI_TIMING_PAUSE 6          /* times as many are not, from when the last of them must have ended, */
 #define GPSTI_TIMING_SHIFT 1          /* and some more, so that what comes every few items is met */
@@ -42,7 +41,7 @@ GPSTI_PRIVATE void gpsti_timing_add_rates(gpsti_timing* timing, gpsti_busy* busy
 
 /* So many say what each of them takes beside the others. */
 GPSTI_PRIVATE uint32_t gpsti_timing_row(uint32_t n_beside) {
-    const uint32_t n = n_beside > 1 ? GPSTI_TIMING_EACH * n_beside : GPSTI_TIMING_FEW;
+    const uint32_t n = GPSTI_TIMING_EACH * (n_beside > 1 ? n_beside : 1);
     return n < GPSTI_TIMING_MANY ? n : GPSTI_TIMING_MANY;
 }
 

@@ -50,14 +50,11 @@ GPSTI_PRIVATE uint32_t gpsti_device_n_beside(const gpst_pipeline* pipeline) {
 
 GPSTI_PRIVATE gpsti_timing_use gpsti_device_time_use(const gpsti_item* item, uint64_t written_bytes) {
     gpsti_counts* const counts = &item->pipeline->counts;
-    gpsti_timing_item timed;
     if (item->work->on_host)
         return GPSTI_TIMING_COUNTS;
-    timed.number = item->work->number;
-    timed.bytes = item->up_bytes + written_bytes;
-    timed.device_ns = gpsti_device_total_ns(item->work);
-    timed.now_ns = gpsti_now_ns();
-    timed.n_beside = gpsti_device_n_beside(item->pipeline);
+    const gpsti_timing_item timed = {item->work->number, item->up_bytes + written_bytes,
+                                     gpsti_device_total_ns(item->work), gpsti_now_ns(),
+                                     gpsti_device_n_beside(item->pipeline)};
     return gpsti_timing_enter(&counts->timing, counts->busy, &timed);
 }
 

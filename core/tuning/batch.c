@@ -12,15 +12,12 @@
 /* The value that so many of the others do not exceed: of 32 the 29th. */
 GPSTI_PRIVATE uint32_t gpsti_batch_high(const uint32_t* runs_us, uint32_t n) {
     const uint32_t rank = (n * 9 + 9) / 10; /* from 1 */
-    uint32_t high = 0;
+    uint32_t high = UINT32_MAX;
     for (uint32_t i = 0; i < n; i++) {
-        uint32_t n_below = 0, n_equal = 0;
-        for (uint32_t k = 0; k < n; k++) {
-            n_below += runs_us[k] < runs_us[i] ? 1 : 0;
-            n_equal += runs_us[k] == runs_us[i] ? 1 : 0;
-        }
-        if (n_below < rank && n_below + n_equal >= rank)
-            high = runs_us[i];
+        uint32_t n_up_to = 0;
+        for (uint32_t k = 0; k < n; k++)
+            n_up_to += runs_us[k] <= runs_us[i] ? 1 : 0;
+        high = n_up_to >= rank && runs_us[i] < high ? runs_us[i] : high;
     }
     return high;
 }
@@ -113,7 +110,7 @@ GPSTI_PRIVATE uint32_t gpsti_batch_best(const gpsti_batch_ready* ready, uint32_t
     for (uint32_t k = 0; k < ready->n; k++) {
         const uint32_t fits = gpsti_batch_fits(ready, k);
         const int64_t ns = fits > 0 ? gpsti_batch_times_estimate(ready->input->times, fits) : 0;
-        const double rate = fits > 0 ? (double)fits / (double)(ns > 0 ? ns : 1) : 0.0;
+        const double rate = (double)fits / (double)(ns > 0 ? ns : 1);
         if (rate > most * 1.0001) { /* of equal ones the first */
             most = rate;
             best = k;
@@ -139,11 +136,10 @@ GPSTI_PRIVATE uint32_t gpsti_batch_try(const gpsti_batch_input* input) {
 
 GPSTI_INTERN uint32_t gpsti_batch_choose(const gpsti_batch_input* input) {
     gpsti_batch_ready ready;
-    uint32_t first = 0;
+    uint32_t first = 0, n = 0;
     gpsti_batch_find_ready(input, &ready);
     if (ready.n == 0)
         return gpsti_batch_try(input);
-    uint32_t n = ready.n;
     if (ready.n >= input->most) /* overload: more wait than go now */
         first = gpsti_batch_best(&ready, &n);
     else /* as many as are in time together; the others wait */

@@ -36,6 +36,12 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_clamp(uint64_t value, uint32_t least, uint32_
     return value < least ? least : value > most ? most : (uint32_t)value;
 }
 
+/* Never fewer than now. */
+GPSTI_PRIVATE void gpsti_tuner_raise(gpsti_tuner* tuner, gpst_knob knob, uint64_t wanted) {
+    uint32_t* const value = &tuner->now.value[knob];
+    *value = gpsti_tuner_clamp(wanted, *value, tuner->most.value[knob]);
+}
+
 GPSTI_PRIVATE void gpsti_tuner_say(gpsti_tuner* tuner, const char* how) {
     const uint32_t* const now = tuner->now.value;
     gpst_tuner_decision* const decision = gpsti_tuner_add_decision(tuner, GPST_KNOB_NONE, 0, 0);
@@ -47,10 +53,11 @@ GPSTI_PRIVATE void gpsti_tuner_say(gpsti_tuner* tuner, const char* how) {
 
 /* ---- where the knobs start ----------------------------------------------------------------- */
 
-GPSTI_PRIVATE void gpsti_tuner_limit(gpsti_tuner* tuner, gpst_knob knob, bool used, uint32_t least, uint32_t most) {
+/* From 1 to most, or as it is fixed; most 0: the pipeline has no use for it. */
+GPSTI_PRIVATE void gpsti_tuner_limit(gpsti_tuner* tuner, gpst_knob knob, uint32_t most) {
     const uint32_t fixed = tuner->budget.fixed.value[knob];
-    tuner->least.value[knob] = fixed ? fixed : used ? least : 0;
-    tuner->most.value[knob] = fixed ? fixed : used ? most : 0;
+    tuner->least.value[knob] = fixed ? fixed : most > 0 ? 1 : 0;
+    tuner->most.value[knob] = fixed ? fixed : most;
 }
 
 /* A slot for each item that works, is read, is on the device, or is written; an item's writes share its slot. */
@@ -65,19 +72,17 @@ GPSTI_PRIVATE uint32_t gpsti_tuner_start_slots(const gpsti_tuner* tuner) {
 
 GPSTI_PRIVATE void gpsti_tuner_limits(gpsti_tuner* tuner) {
     const gpsti_tuner_budget* const budget = &tuner->budget;
-    const uint32_t by_preset = budget->preset == GPST_PRESET_LATENCY      ? 20
-                               : budget->preset == GPST_PRESET_THROUGHPUT ? 200
-                                                                          : 100;
-    const uint32_t for_workers = budget->workers + 4;
-    const uint32_t slots = by_preset > for_workers ? by_preset : for_workers;
-    gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, true, 1, 3); /* any gpst_run_mode; the plain loops are the guard's */
-    gpsti_tuner_limit(tuner, GPST_KNOB_WORKERS, true, 1, budget->workers);
-    gpsti_tuner_limit(tuner, GPST_KNOB_SLOTS, true, 1, slots);
-    gpsti_tuner_limit(tuner, GPST_KNOB_READS, budget->reads, 1, GPSTI_TUNER_MOST);
-    gpsti_tuner_limit(tuner, GPST_KNOB_WRITES, budget->writes, 1, GPSTI_TUNER_MOST);
-    gpsti_tuner_limit(tuner, GPST_KNOB_STREAMS, budget->streams, 1, slots);
-    gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, true, 1, budget->inside > 1 ? budget->inside : 1);
-    gpsti_tuner_limit(tuner, GPST_KNOB_BATCH, budget->batch > 1, 1, budget->batch);
+    static const uint32_t by_preset[] = {100, 20, 100, 200}; /* default, latency, balanced, throughput */
+    const uint32_t of_preset = by_preset[budget->preset], for_workers = budget->workers + 4;
+    const uint32_t slots = of_preset > for_workers ? of_preset : for_workers;
+    gpsti_tuner_limit(tuner, GPST_KNOB_LOOP, 3); /* any gpst_run_mode; the plain loops are the guard's */
+    gpsti_tuner_limit(tuner, GPST_KNOB_WORKERS, budget->workers);
+    gpsti_tuner_limit(tuner, GPST_KNOB_SLOTS, slots);
+    gpsti_tuner_limit(tuner, GPST_KNOB_READS, budget->reads ? GPSTI_TUNER_MOST : 0);
+    gpsti_tuner_limit(tuner, GPST_KNOB_WRITES, budget->writes ? GPSTI_TUNER_MOST : 0);
+    gpsti_tuner_limit(tuner, GPST_KNOB_STREAMS, budget->streams ? slots : 0);
+    gpsti_tuner_limit(tuner, GPST_KNOB_INSIDE, budget->inside > 1 ? budget->inside : 1);
+    gpsti_tuner_limit(tuner, GPST_KNOB_BATCH, budget->batch > 1 ? budget->batch : 0);
 }
 
 GPSTI_PRIVATE void gpsti_tuner_clamp_all(gpsti_tuner* tuner) {
@@ -118,13 +123,12 @@ GPSTI_INTERN void gpsti_tuner_load(gpsti_tuner* tuner, const gpst_settings* sett
 }
 
 GPSTI_INTERN bool gpsti_tuner_hold(gpsti_tuner* tuner, uint32_t n_items) {
-    uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
-    const uint32_t before = *slots;
+    const uint32_t before = tuner->now.value[GPST_KNOB_SLOTS];
     if (n_items <= tuner->n_held)
         return false;
     tuner->n_held = n_items;
-    *slots = gpsti_tuner_clamp(gpsti_tuner_start_slots(tuner), before, tuner->most.value[GPST_KNOB_SLOTS]);
-    if (*slots == before)
+    gpsti_tuner_raise(tuner, GPST_KNOB_SLOTS, gpsti_tuner_start_slots(tuner));
+    if (tuner->now.value[GPST_KNOB_SLOTS] == before)
         return false;
     gpsti_tuner_say(tuner, "with a device's JPEG engines:");
     tuner->state = GPSTI_TUNER_START; /* of a trial in progress nothing can be said */
@@ -145,10 +149,9 @@ GPSTI_PRIVATE double gpsti_tuner_period_ns(const gpsti_tuner* tuner, const gpsti
 /* As many in flight as begin while one is served. Never fewer than now: the service was measured among so many. */
 GPSTI_PRIVATE void gpsti_tuner_set_by_little(gpsti_tuner* tuner, gpst_knob knob, int64_t service_ns, double period_ns,
                                              uint64_t n_items) {
-    uint32_t* const value = &tuner->now.value[knob];
     const double wanted = (double)service_ns / (double)n_items / (period_ns > 1.0 ? period_ns : 1.0) + 1.0;
-    if (service_ns > 0 && wanted > (double)*value)
-        *value = gpsti_tuner_clamp((uint64_t)(wanted < 1e6 ? wanted : 1e6), *value, tuner->most.value[knob]);
+    if (service_ns > 0)
+        gpsti_tuner_raise(tuner, knob, (uint64_t)(wanted < 1e6 ? wanted : 1e6));
 }
 
 GPSTI_PRIVATE bool gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_window* window) {
@@ -157,9 +160,7 @@ GPSTI_PRIVATE bool gpsti_tuner_model(gpsti_tuner* tuner, const gpsti_tuner_windo
     const int64_t* const service_ns = window->service_ns;
     gpsti_tuner_set_by_little(tuner, GPST_KNOB_READS, service_ns[GPST_RESOURCE_DISK_IN], period_ns, window->n_items);
     gpsti_tuner_set_by_little(tuner, GPST_KNOB_WRITES, service_ns[GPST_RESOURCE_DISK_OUT], period_ns, window->n_items);
-    const uint32_t slots = gpsti_tuner_start_slots(tuner);
-    uint32_t* const now_slots = &tuner->now.value[GPST_KNOB_SLOTS];
-    *now_slots = gpsti_tuner_clamp(slots, *now_slots, tuner->most.value[GPST_KNOB_SLOTS]);
+    gpsti_tuner_raise(tuner, GPST_KNOB_SLOTS, gpsti_tuner_start_slots(tuner));
     if (memcmp(&before, &tuner->now, sizeof before) == 0)
         return false;
     gpsti_tuner_say(tuner, "by the first window:");
@@ -202,14 +203,13 @@ GPSTI_PRIVATE gpst_resource gpsti_tuner_fullest(const gpsti_tuner* tuner) {
 /* ---- moves ----------------------------------------------------------------------------------- */
 
 GPSTI_PRIVATE bool gpsti_tuner_try(gpsti_tuner* tuner, gpst_knob knob) {
-    const uint32_t before = tuner->now.value[knob];
+    const uint32_t before = tuner->now.value[knob], slots = tuner->now.value[GPST_KNOB_SLOTS];
     const uint32_t after = gpsti_tuner_clamp(2 * (uint64_t)before, before, tuner->most.value[knob]);
-    uint32_t* const slots = &tuner->now.value[GPST_KNOB_SLOTS];
     if (knob == GPST_KNOB_NONE || after == before || tuner->tried[knob])
         return false;
     tuner->now.value[knob] = after;
     if (knob != GPST_KNOB_SLOTS) /* each item in flight there needs a slot of its own */
-        *slots = gpsti_tuner_clamp((uint64_t)*slots + after - before, *slots, tuner->most.value[GPST_KNOB_SLOTS]);
+        gpsti_tuner_raise(tuner, GPST_KNOB_SLOTS, (uint64_t)slots + after - before);
     tuner->knob = knob;
     tuner->state = GPSTI_TUNER_TRIAL;
     return true;

@@ -69,7 +69,5 @@ GPSTI_INTERN bool gpsti_tuner_judge(gpsti_tuner* tuner, const gpsti_tuner_window
 /* A new line among the decisions. */
 GPSTI_INTERN gpst_tuner_decision* gpsti_tuner_add_decision(gpsti_tuner* tuner, gpst_knob knob, uint32_t before,
                                                            uint32_t after);
-/* A value of the knob as text, in a gpst_settings's. False: it is none. */
-GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes);
 
 #endif

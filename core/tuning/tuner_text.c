@@ -6,26 +6,9 @@
 
 #include <string.h>
 
-/* Of the loop, whose values have names, by gpst_run_mode. */
-#define GPSTI_SETTING_NAMES 4
-static const char* const gpsti_loop_names[GPSTI_SETTING_NAMES] = {"", "engine", "plain-serial", "plain-inside"};
-
-/* NULL: its values are numbers. */
-GPSTI_PRIVATE const char* const* gpsti_setting_names(int knob) {
-    return knob == (int)GPST_KNOB_LOOP ? gpsti_loop_names : NULL;
-}
-
-/* The name's, or the number. False: it is no value of the knob. */
-GPSTI_INTERN bool gpsti_setting_format(int knob, uint32_t value, char* out, size_t out_bytes) {
-    const char* const* const names = gpsti_setting_names(knob);
-    if (names && value >= GPSTI_SETTING_NAMES)
-        return false;
-    if (names)
-        gpsti_copy_text(out, out_bytes, names[value]);
-    else
-        gpsti_format(out, out_bytes, "%u", value);
-    return true;
-}
+/* Of the loop, whose values have names, by gpst_run_mode; those of other knobs are numbers. */
+#define GPSTI_LOOP_NAMES 4
+static const char* const gpsti_loop_names[GPSTI_LOOP_NAMES] = {"", "engine", "plain-serial", "plain-inside"};
 
 GPST_API const char* gpst_knob_name(gpst_knob knob) {
     static const char* const names[GPST_KNOB_COUNT] = {"none",   "loop",    "workers", "slots", "reads",
@@ -38,14 +21,13 @@ GPST_API gpst_result gpst_settings_format(const gpst_settings* settings, char* o
     char text[256] = "";
     GPSTI_FAIL_IF(!settings || !out || out_bytes == 0, GPST_ERROR_ARGUMENT,
                   "gpst_settings_format: settings and out with room are required");
-    for (int k = (int)GPST_KNOB_LOOP; k < (int)GPST_KNOB_COUNT; k++) {
-        const size_t used = strlen(text);
-        char value[16];
-        GPSTI_FAIL_IF(!gpsti_setting_format(k, settings->value[k], value, sizeof value), GPST_ERROR_ARGUMENT,
-                      "gpst_settings_format: %s=%u: unknown", gpst_knob_name((gpst_knob)k), settings->value[k]);
+    const uint32_t loop = settings->value[GPST_KNOB_LOOP];
+    GPSTI_FAIL_IF(loop >= GPSTI_LOOP_NAMES, GPST_ERROR_ARGUMENT, "gpst_settings_format: loop=%u: unknown", loop);
+    if (loop != 0)
+        gpsti_append(text, sizeof text, "loop=%s\n", gpsti_loop_names[loop]);
+    for (int k = (int)GPST_KNOB_LOOP + 1; k < (int)GPST_KNOB_COUNT; k++)
         if (settings->value[k] != 0)
-            gpsti_format(text + used, sizeof text - used, "%s=%s\n", gpst_knob_name((gpst_knob)k), value);
-    }
+            gpsti_append(text, sizeof text, "%s=%u\n", gpst_knob_name((gpst_knob)k), settings->value[k]);
     gpsti_copy_text(out, out_bytes, text);
     GPSTI_FAIL_IF(strlen(text) >= out_bytes, GPST_ERROR_OVERFLOW, "gpst_settings_format: out_bytes=%zu: %zu are needed",
                   out_bytes, strlen(text) + 1);
@@ -84,12 +66,12 @@ GPSTI_PRIVATE bool gpsti_setting_is(const char* text, size_t bytes, const char* 
 
 /* 0: not a value of the knob. */
 GPSTI_PRIVATE uint32_t gpsti_setting_value(int knob, const char* text, size_t bytes) {
-    const char* const* const names = gpsti_setting_names(knob);
+    const bool is_loop = knob == (int)GPST_KNOB_LOOP;
     uint32_t value = 0;
-    for (uint32_t named = 1; names && named < GPSTI_SETTING_NAMES; named++)
-        if (gpsti_setting_is(text, bytes, names[named]))
+    for (uint32_t named = 1; is_loop && named < GPSTI_LOOP_NAMES; named++)
+        if (gpsti_setting_is(text, bytes, gpsti_loop_names[named]))
             return named;
-    if (names || bytes > 5)
+    if (is_loop || bytes > 5)
         return 0;
     for (size_t i = 0; i < bytes; i++) {
         if (text[i] < '0' || text[i] > '9')
