@@ -349,13 +349,29 @@ static void test_it_is_asked_again_at_once(void** state) {
     }
 }
 
-/* ---- pushed; destroyed with items kept -------------------------------------------------------------------------- */
-
 static gpst_result keep_all(void* user_data, const gpst_item* item) {
     camera* const self = (camera*)user_data;
     self->kept[self->n++] = item;
     return GPST_KEPT;
 }
+
+/* Its only frame comes back with each item's end, though all items are kept. */
+static void test_frames_that_are_no_results(void** state) {
+    (void)state;
+    for (int k = 0; k < 2 * 3; k++) {
+        gpst_pipeline_desc desc = open_camera(__func__, backends[k % 2], 1, N_ITEMS, keep_all);
+        desc.mode = modes[k / 2];
+        desc.n_results = 1;
+        desc.results[0] = gpst_result_of(2, GPST_ON_HOST);
+        create(&desc);
+        assert_int_equal(gpst_pipeline_run(the.kit->pipeline), GPST_PARTIAL);
+        assert_int_equal(the.n, N_ITEMS);
+        assert_int_equal(gpsti_a32_load(&the.n_back), N_ITEMS);
+        close_camera();
+    }
+}
+
+/* ---- pushed; destroyed with items kept -------------------------------------------------------------------------- */
 
 static void test_destroy_gives_back(void** state) {
     (void)state;
@@ -522,6 +538,33 @@ static void test_a_run_waits_for_memory(void** state) {
     }
 }
 
+/* An item cannot be made since the allocator refuses, and all others are kept until the run is over. */
+static gpst_result keep_and_refuse(void* user_data, const gpst_item* item) {
+    camera* const self = (camera*)user_data;
+    if (item->index == 3)
+        gpsti_a64_store(&self->kit->memory.fail_at, gpsti_a64_load(&self->kit->memory.calls) + self->keep_most);
+    return keep_all(user_data, item);
+}
+
+static void test_items_that_cannot_be_made(void** state) {
+    (void)state;
+    for (uint32_t k = 0; k < 3 * 30; k++) {
+        gpst_pipeline_desc desc = open_camera(__func__, "cpu", 0, 40, keep_and_refuse);
+        kit* const owner = the.kit;
+        desc = kit_simple(owner, 40, kit_nothing);
+        desc.sink = keep_and_refuse;
+        desc.sink_user_data = &the;
+        desc.mode = modes[k % 3];
+        the.keep_most = 1 + k / 3;
+        create(&desc);
+        assert_false(GPST_FAILED(gpst_pipeline_run(owner->pipeline)));
+        assert_true(test_memory_refused(&owner->memory));
+        assert_int_equal(the.n, 40);
+        gpsti_a32_store(&owner->log.n_errors, 0);
+        close_camera();
+    }
+}
+
 /* ---- files ----------------------------------------------------------------------------------------------------------- */
 
 static gpst_result keep_files(void* user_data, const gpst_item* item) {
@@ -554,10 +597,12 @@ int main(void) {
         cmocka_unit_test(test_another_thread_releases),
         cmocka_unit_test(test_the_plain_loop_waits),
         cmocka_unit_test(test_it_is_asked_again_at_once),
+        cmocka_unit_test(test_frames_that_are_no_results),
         cmocka_unit_test(test_destroy_gives_back),
         cmocka_unit_test(test_a_second_release_is_logged),
         cmocka_unit_test(test_kept_items_have_the_memory),
         cmocka_unit_test(test_a_run_waits_for_memory),
+        cmocka_unit_test(test_items_that_cannot_be_made),
         cmocka_unit_test(test_files_stay),
     };
     return cmocka_run_group_tests_name("pipeline_keep", tests, NULL, NULL);

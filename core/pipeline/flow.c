@@ -76,7 +76,8 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpsti_locked locked, gpst_pipeline* pip
     const int64_t cpu_ns = samples_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     (void)gpsti_lock(pipeline->context);
     pipeline->flow->source_running = false;
-    /* Where one has ended or was released meanwhile it is asked again at once, alone where that was the last. */
+    /* Where one has ended or was released meanwhile it is asked again at once, alone where that was the last. Where no
+       item could be made it waits for those under way alone: kept ones may stay for good. */
     const bool rests = pipeline->flow->source_rests && (n_taken == 0 || result == GPST_ERROR_WOULD_BLOCK);
     pipeline->items.source_done = pipeline->items.source_done || result == GPST_END;
     if (n > 0)
@@ -86,7 +87,9 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpsti_locked locked, gpst_pipeline* pip
         gpsti_items_begin(locked, taken[i]);
     while (n_taken > n)
         gpsti_items_put(locked, taken[--n_taken]);
-    pipeline->flow->source_rests = rests && gpsti_a32_load(&pipeline->items.in_flight) > 0;
+    pipeline->flow->source_rests =
+        rests && (result == GPST_ERROR_WOULD_BLOCK ? gpsti_a32_load(&pipeline->items.in_flight)
+                                                   : gpsti_items_n_under_way(pipeline)) > 0;
 }
 
 /* ---- an idle thread ----------------------------------------------------------------------------- */
