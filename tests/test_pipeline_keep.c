@@ -309,13 +309,15 @@ static gpsti_a32 refuses;
 static gpst_result refuse_late(void* user_data, uint64_t index, gpst_input* out) {
     camera* const self = (camera*)user_data;
     const gpst_result result = next_frame(user_data, index, out);
-    const int64_t end_ns = gpsti_now_ns() + 1000000000;
+    const int64_t end_ns = gpsti_now_ns() + SOON_NS;
     gpst_stats stats = GPST_ZERO;
+    gpsti_sleep_ns(1000000); /* it is asked for one item a turn */
     if (result != GPST_ERROR_WOULD_BLOCK || index != 2)
         return result;
     gpsti_a32_store(&refuses, 1);
     while (stats.items_ok < 2 && gpsti_now_ns() < end_ns)
         gpst_pipeline_query_stats(self->kit->pipeline, &stats);
+    kit_check(self->kit, stats.items_ok == 2);
     return result;
 }
 
@@ -554,10 +556,14 @@ static void test_items_that_cannot_be_made(void** state) {
         desc = kit_simple(owner, 40, kit_nothing);
         desc.sink = keep_and_refuse;
         desc.sink_user_data = &the;
+        gpst_stats stats;
         desc.mode = modes[k % 3];
+        desc.n_slots = 2;
         the.keep_most = 1 + k / 3;
         create(&desc);
         assert_false(GPST_FAILED(gpst_pipeline_run(owner->pipeline)));
+        gpst_pipeline_query_stats(owner->pipeline, &stats);
+        assert_true(stats.slots <= 2);
         assert_true(test_memory_refused(&owner->memory));
         assert_int_equal(the.n, 40);
         gpsti_a32_store(&owner->log.n_errors, 0);
