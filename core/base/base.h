@@ -17,6 +17,7 @@ extern "C" {
     X(GPST_DROPPED, 2, "dropped by the back-pressure policy")                        \
     X(GPST_END, 3, "nothing more to come")                                           \
     X(GPST_SKIPPED, 4, "skipped by a stage or the source")                           \
+    X(GPST_KEPT, 5, "kept by the sink until its release")                            \
     X(GPST_ERROR_ARGUMENT, -1, "an argument breaks its rule")                        \
     X(GPST_ERROR_VERSION, -2, "header and implementation are of different versions") \
     X(GPST_ERROR_STATE, -3, "not possible in the object's present state")            \

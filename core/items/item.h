@@ -76,7 +76,8 @@ typedef struct gpst_input {
 
 /* gpst_item -- one item as stages and sinks see it; read only
 
-   Ownership    the pipeline's; pointers die when the callback returns, of a pushed result at gpst_pipeline_release
+   Ownership    the pipeline's; pointers die when the callback returns, of a pushed result, and of an item that the sink
+                keeps (GPST_KEPT), at gpst_pipeline_release
    Since        0.1
 */
 typedef struct gpst_item {

@@ -30,6 +30,14 @@ typedef enum gpsti_item_state {
     GPSTI_ITEM_STATES
 } gpsti_item_state;
 
+/* Who has an item from the call of its sink until its end: it may be released before it has ended. */
+typedef enum gpsti_keeping {
+    GPSTI_NOT_KEPT = 0,
+    GPSTI_IN_SINK,  /* the sink has it, or keeps it */
+    GPSTI_RELEASED, /* it was released; the stream that was named may be on its way still */
+    GPSTI_IS_BACK   /* nobody but the thread that ends it, which gives it back */
+} gpsti_keeping;
+
 typedef struct gpsti_item_list {
     gpsti_item *first, *last;
     uint32_t n;
@@ -179,7 +187,8 @@ struct gpsti_item {
     bool served;               /* an item ended in it */
     bool samples_cpu;          /* the CPU time of its services is read */
     gpsti_given given;
-    gpsti_a32 failed; /* shown.result is a failure, or SKIPPED: for those who are not locked */
+    gpsti_a32 failed;  /* shown.result is a failure, or SKIPPED: for those who are not locked */
+    gpsti_a32 keeping; /* a gpsti_keeping */
 
     uint32_t pending;   /* locked: parts that are not through their steps yet, */
     uint32_t n_split;   /* of so many, */

@@ -86,6 +86,7 @@ GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(vo
 
 /* ---- item.c: what an item is doing; locked ------------------------------------------------- */
 
+GPSTI_INTERN uint32_t gpsti_items_n_under_way(const gpst_pipeline* pipeline); /* that have not ended; locked */
 GPSTI_INTERN void gpsti_item_enter(gpsti_locked locked, gpsti_item* item, gpsti_item_state state);
 /* What the batch was parked for has come. Takes the lock. */
 GPSTI_INTERN void gpsti_batch_return(gpsti_batch* batch, gpst_result result);

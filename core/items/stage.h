@@ -180,11 +180,16 @@ GPST_API void gpst_stage_write(gpst_stage_desc* out);
 
 /* GPST_OK with *out filled, GPST_END when there is nothing more, GPST_SKIPPED, or negative: that item fails at stage
    "source", with the sentence of gpst_task_fail(NULL, ...) where it was called, and the next is asked for. But
-   GPST_ERROR_WOULD_BLOCK: it has no memory for this item while others are in flight, and is asked for the same one when
-   one of those has ended; where none is in flight the item fails with BUDGET. Never two calls at once. Strings are
-   copied on return. */
+   GPST_ERROR_WOULD_BLOCK: it has no memory for this item while others are in flight or kept by the sink, and is asked
+   for the same one when one of those has ended or was released; where there is none the item fails with BUDGET. Never
+   two calls at once. Strings are copied on return. */
 typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_input* out);
-/* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go. */
+/* Every item once, good or failed; never two calls at once. A negative result fails the item, and its files go.
+   GPST_KEPT: the item ends as with GPST_OK, but its user has it, with its results and a lent frame that is one, until
+   gpst_pipeline_release or gpst_pipeline_release_after, on any thread. That may come before the sink has returned, and
+   is then as good as GPST_KEPT. Kept items have memory and no slot. Where they have all the memory, or all frames of
+   the source, the pipeline waits until one is released. So a sink that is the only one to release them keeps fewer: of
+   a source's frames at most all but one, in the plain loop and in the engine. */
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 /* Of every dropped item, once: item->result is GPST_DROPPED, stage the one in front of which it waited, reason the

@@ -5,6 +5,11 @@
 
 GPSTI_INTERN bool gpsti_is_plain(const gpst_pipeline* pipeline) { return gpsti_a32_load(&pipeline->signals.open) == 0; }
 
+GPSTI_INTERN uint32_t gpsti_items_n_under_way(const gpst_pipeline* pipeline) {
+    const gpsti_item_list* const lists = pipeline->items.lists;
+    return gpsti_a32_load(&pipeline->items.in_flight) - lists[GPSTI_ITEM_RESULT].n - lists[GPSTI_ITEM_HELD].n;
+}
+
 GPSTI_INTERN bool gpsti_item_has_failed(const gpsti_item* item) { return gpsti_a32_load(&item->failed) != 0; }
 
 /* A thread has the item: nobody else takes what it has. */

@@ -17,7 +17,7 @@ typedef struct gpsti_flow {
     bool has_progress, has_workers; /* workers may take its items */
     uint32_t n_waiters;
     bool started, source_running, closed, cancel_noticed;
-    bool source_rests; /* until an item has ended: it had no memory for another one */
+    bool source_rests; /* until an item has ended or was released: it had no memory for another one */
     uint32_t n_inside; /* calls of run, submit, next_result and drain under way: destroy waits for them */
     const void* taker; /* the thread that took the latest result, by an address of its own */
 } gpsti_flow;
@@ -81,11 +81,13 @@ GPSTI_INTERN bool gpsti_items_may_begin(gpsti_locked locked, const gpst_pipeline
 GPSTI_INTERN gpsti_item* gpsti_items_take(gpsti_locked locked, gpst_pipeline* pipeline); /* to be loaded; NULL: none */
 GPSTI_INTERN void gpsti_items_put(gpsti_locked locked, gpsti_item* item); /* it is free, with the memory that it had */
 GPSTI_INTERN void gpsti_items_begin(gpsti_locked locked, gpsti_item* item); /* loaded, or failed: to its first step */
-GPSTI_INTERN void gpsti_items_end(gpsti_locked locked, gpsti_item* item);   /* it has passed its last step */
+/* It has passed its last step, and is free, a result, or held. True: it was released already, and is given back by
+   gpsti_items_release. */
+GPSTI_INTERN bool gpsti_items_end(gpsti_locked locked, gpsti_item* item);
+GPSTI_INTERN void gpsti_items_release(gpsti_item* item); /* nobody has it any more, or its sink alone; not locked */
 GPSTI_INTERN void gpsti_items_send(gpsti_locked locked, gpsti_batch* batch, uint32_t to); /* queues it there */
 GPSTI_INTERN void gpsti_items_tell_dropped(gpsti_locked locked, gpst_pipeline* pipeline); /* unlocks for a callback */
-GPSTI_INTERN uint32_t gpsti_items_n_under_way(const gpst_pipeline* pipeline); /* that have not ended; locked */
-GPSTI_INTERN void gpsti_items_time_full(gpst_pipeline* pipeline);             /* are all in use? Locked */
+GPSTI_INTERN void gpsti_items_time_full(gpst_pipeline* pipeline);                         /* are all in use? Locked */
 GPSTI_INTERN bool gpsti_items_are_over(const gpst_pipeline* pipeline); /* all have ended, and no more come; locked */
 GPSTI_INTERN void gpsti_items_wake_waiters(gpsti_locked locked, gpst_pipeline* pipeline); /* something ended */
 

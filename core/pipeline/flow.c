@@ -62,7 +62,7 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpsti_locked locked, gpst_pipeline* pip
     while (n_taken < most && (taken[n_taken] = gpsti_items_take(locked, pipeline)) != NULL)
         n_taken++;
     const bool samples_cpu = n_taken > 0 && taken[0]->samples_cpu;
-    pipeline->flow->source_running = true;
+    pipeline->flow->source_running = pipeline->flow->source_rests = true;
     gpsti_scheduler_wake(locked); /* what is queued must not wait for the source, which may itself wait for that */
     gpsti_unlock(locked);
     const int64_t cpu_start_ns = samples_cpu ? gpsti_thread_cpu_ns() : 0;
@@ -76,6 +76,9 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpsti_locked locked, gpst_pipeline* pip
     const int64_t cpu_ns = samples_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     (void)gpsti_lock(pipeline->context);
     pipeline->flow->source_running = false;
+    /* Where one has ended or was released meanwhile it is asked again at once, alone where that was the last. Where no
+       item could be made it waits for those under way alone: kept ones may stay for good. */
+    const bool rests = pipeline->flow->source_rests && (n_taken == 0 || result == GPST_ERROR_WOULD_BLOCK);
     pipeline->items.source_done = pipeline->items.source_done || result == GPST_END;
     if (n > 0)
         gpsti_count_source(pipeline, n, now_ns - start_ns, cpu_ns);
@@ -84,8 +87,9 @@ GPSTI_PRIVATE void gpsti_flow_ask_source(gpsti_locked locked, gpst_pipeline* pip
         gpsti_items_begin(locked, taken[i]);
     while (n_taken > n)
         gpsti_items_put(locked, taken[--n_taken]);
-    /* Where all others have ended meanwhile nobody would wake it: it is asked again at once, alone. */
-    pipeline->flow->source_rests = result == GPST_ERROR_WOULD_BLOCK && gpsti_a32_load(&pipeline->items.in_flight) > 0;
+    pipeline->flow->source_rests =
+        rests && (result == GPST_ERROR_WOULD_BLOCK ? gpsti_a32_load(&pipeline->items.in_flight)
+                                                   : gpsti_items_n_under_way(pipeline)) > 0;
 }
 
 /* ---- an idle thread ----------------------------------------------------------------------------- */
@@ -276,7 +280,7 @@ GPSTI_INTERN void gpsti_flow_file_closed(void* user_data, int64_t start_ns, int6
     gpst_pipeline* const pipeline = (gpst_pipeline*)user_data;
     gpsti_counts* const counts = &pipeline->counts;
     const gpsti_locked locked = gpsti_lock(pipeline->context);
-    if (gpsti_a32_load(&pipeline->items.in_flight) == 0 && end_ns > counts->end_ns)
+    if (gpsti_items_n_under_way(pipeline) == 0 && end_ns > counts->end_ns)
         end_ns = counts->end_ns;
     gpsti_busy_add(&counts->busy[GPST_RESOURCE_DISK_OUT], start_ns, end_ns);
     gpsti_unlock(locked);

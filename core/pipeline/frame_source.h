@@ -14,7 +14,8 @@ extern "C" {
 
    Frames come in the order of the schedule, else of the walk, else of the list; every pipeline begins at its beginning.
    They are lent, not copied; items have their path, camera, pose and note. A file that cannot be read or decoded fails
-   its own item. Where the items in flight have the context's memory the next frame waits until one of them has ended.
+   its own item. Where items in flight or kept by the sink have the context's memory the next frame waits until one of
+   them has ended or was released.
 
    Parameters   prefetch  (in)   the gpst_prefetch, made with decode or func
                 index     (in)   the item's

@@ -90,13 +90,14 @@ GPSTI_INTERN void gpsti_items_destroy(gpst_pipeline* pipeline) {
 GPSTI_INTERN bool gpsti_items_are_over(const gpst_pipeline* pipeline) {
     const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->flow->closed;
     return no_more && gpsti_ends_are_over(pipeline) && !pipeline->flow->source_running &&
-           gpsti_a32_load(&pipeline->items.in_flight) == 0 && gpsti_a32_load(&pipeline->items.executing) == 0;
+           gpsti_items_n_under_way(pipeline) == 0 && gpsti_a32_load(&pipeline->items.executing) == 0;
 }
 
-/* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. */
+/* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. In a plain
+   loop it is the one that works. */
 GPSTI_INTERN void gpsti_items_wake_waiters(gpsti_locked locked, gpst_pipeline* pipeline) {
-    if (pipeline->flow->n_waiters == 0 ||
-        (pipeline->plan.desc.source && !gpsti_items_are_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
+    if (pipeline->flow->n_waiters == 0 || (pipeline->plan.desc.source && pipeline->flow->has_workers &&
+                                           !gpsti_items_are_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
         return;
     gpsti_cond_broadcast(&pipeline->flow->progress);
     if (locked->scheduler->n_helpers > 0)
@@ -104,11 +105,6 @@ GPSTI_INTERN void gpsti_items_wake_waiters(gpsti_locked locked, gpst_pipeline* p
 }
 
 /* ---- taken ------------------------------------------------------------------------------------ */
-
-GPSTI_INTERN uint32_t gpsti_items_n_under_way(const gpst_pipeline* pipeline) {
-    const gpsti_item_list* const lists = pipeline->items.lists;
-    return gpsti_a32_load(&pipeline->items.in_flight) - lists[GPSTI_ITEM_RESULT].n - lists[GPSTI_ITEM_HELD].n;
-}
 
 /* Results have memory, and no place: as many as there are places may wait for whoever takes them. */
 GPSTI_INTERN bool gpsti_items_may_begin(gpsti_locked locked, const gpst_pipeline* pipeline) {
@@ -140,8 +136,8 @@ GPSTI_INTERN gpsti_item* gpsti_items_take(gpsti_locked locked, gpst_pipeline* pi
     if (!gpsti_items_may_begin(locked, pipeline))
         return NULL;
     if (items->lists[GPSTI_ITEM_FREE].n == 0 && GPST_FAILED(gpsti_items_make(pipeline, items->n_made + 1))) {
-        if (pipeline->plan.desc.source) /* no more are to be had; who pushes is told each time */
-            items->n_slots = items->n_made;
+        if (pipeline->plan.desc.source && items->n_made < items->n_slots) /* no more are to be had; */
+            items->n_slots = items->n_made;                               /* who pushes is told each time */
         return NULL;
     }
     gpsti_item* const item = items->lists[GPSTI_ITEM_FREE].last; /* its caches are the warmest */
@@ -197,21 +193,39 @@ GPSTI_PRIVATE void gpsti_items_freeze(gpst_pipeline* pipeline) {
     counts->frozen_growths = gpsti_count_growths(pipeline);
 }
 
-/* The item is free, or a result. */
-GPSTI_INTERN void gpsti_items_end(gpsti_locked locked, gpsti_item* item) {
+GPSTI_INTERN bool gpsti_items_end(gpsti_locked locked, gpsti_item* item) {
     gpst_pipeline* const pipeline = item->pipeline;
     gpsti_queue_leave_order(locked, item);
     gpsti_count_item(item);
     gpsti_grant_learn(locked, item);
     gpsti_items_freeze(pipeline);
     gpsti_tune_count(locked, item);
-    if (pipeline->plan.desc.sink || pipeline->plan.desc.source) {
+    const uint32_t keeping = gpsti_a32_exchange(&item->keeping, GPSTI_NOT_KEPT);
+    if ((pipeline->plan.desc.sink || pipeline->plan.desc.source) && keeping == GPSTI_NOT_KEPT) {
         gpsti_items_put(locked, item);
-        return;
+        return false;
     }
-    gpsti_item_enter(locked, item, GPSTI_ITEM_RESULT);
+    gpsti_item_enter(locked, item, keeping == GPSTI_NOT_KEPT ? GPSTI_ITEM_RESULT : GPSTI_ITEM_HELD);
     gpsti_grant_rest(locked, item);
+    if (keeping >= GPSTI_RELEASED)
+        gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
+    pipeline->flow->source_rests = false; /* its frame may be back */
+    gpsti_items_time_full(pipeline);
     gpsti_items_wake_waiters(locked, pipeline);
+    return keeping == GPSTI_IS_BACK;
+}
+
+GPSTI_INTERN void gpsti_items_release(gpsti_item* item) {
+    gpst_pipeline* const pipeline = item->pipeline;
+    uint32_t released = GPSTI_RELEASED;
+    if (gpsti_a32_cas(&item->keeping, &released, GPSTI_IS_BACK))
+        return;
+    gpsti_item_release_frame(item);
+    const gpsti_locked locked = gpsti_lock(pipeline->context);
+    gpsti_item_enter(locked, item, GPSTI_ITEM_HELD); /* whose grant is at rest */
+    gpsti_items_put(locked, item);
+    gpsti_scheduler_wake(locked);
+    gpsti_unlock(locked);
 }
 
 GPSTI_INTERN void gpsti_items_tell_dropped(gpsti_locked locked, gpst_pipeline* pipeline) {

@@ -94,8 +94,9 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
    Parameters   pipeline (in)  NULL is a no-op
    Shapes       none
    Returns      GPST_OK | REENTRANT (from one of its own callbacks; nothing is done) | FORKED (likewise)
-   Ownership    items still in the user's hands die with it; its frame memory stays in the context for the next
-                pipeline, within gpst_context_desc.max_kept_bytes
+   Ownership    items still in the user's hands, results or kept by the sink, die with it, and their lent frames are
+                given back, once; its frame memory stays in the context for the next pipeline, within
+                gpst_context_desc.max_kept_bytes
    Threads      any, once. It waits for run, submit, next_result and drain of other threads, which return as after
                 gpst_pipeline_cancel; no other call may begin meanwhile. No callback runs after it returned
    Blocking     until every running callback has returned
@@ -104,7 +105,8 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
 */
 GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
 
-/* gpst_pipeline_run -- pull: runs the source dry and waits for the last item
+/* gpst_pipeline_run -- pull: runs the source dry and waits for the last item's end; those that the sink has kept may be
+   released later
 
    Parameters   pipeline (in)  made with a source; runs once
    Shapes       none
@@ -115,7 +117,8 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline);
    Threads      any. Plain loops run on the calling thread, and so do the first 1 ms of the mode DEFAULT and a few
                 items that the guard measures; else it waits. From a stage of another pipeline of the same context
                 the calling worker helps
-   Blocking     until the last sink call returned
+   Blocking     until the last sink call returned; where kept items have what the next item needs, until one is
+                released
    Device       used through the slots' streams
    Source       core/pipeline/pipeline.c          Tests  tests/test_pipeline.c          Since 0.1
 */
@@ -126,8 +129,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
    Parameters   pipeline   (in)   made without a source
                 input      (in)   with a path where the first stage is READ, a frame where a stage reads set 0 that no
                                   stage before it writes; copied before the call returns, but for a borrowed frame
-                timeout_ns (in)   how long to wait for a slot under the policy BLOCK, or for memory that results in the
-                                  user's hands have; 0 = not at all, GPST_FOREVER
+                timeout_ns (in)   how long to wait for a slot under the policy BLOCK, or for memory that results or
+                                  kept items have; 0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
    Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0; or at once, on
@@ -137,7 +140,7 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
                 caller's
    Threads      any, several at once; from a callback of the same pipeline it never waits
    Blocking     up to timeout_ns, and while the frame is copied. GPST_FOREVER may not return on the only thread that
-                releases results: those that are held have memory
+                releases results or kept items: those that are held have memory
    Device       none
    Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
 */
@@ -161,21 +164,24 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
 */
 GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t timeout_ns, const gpst_item** out);
 
-/* gpst_pipeline_release -- gives a result back: its memory is for others
+/* gpst_pipeline_release -- gives a result back, or an item that the sink keeps: its memory is for others
 
    Parameters   pipeline (in)
-                item     (in)  from gpst_pipeline_next_result, once; NULL is a no-op
+                item     (in)  from gpst_pipeline_next_result, or a sink's of this pipeline, once; NULL is a no-op.
+                               What is released already is ignored, with an error in the log
    Shapes       none
    Returns      nothing
    Ownership    the item's pointers are dead afterwards
-   Threads      any
-   Blocking     never; no allocation
+   Threads      any, also callbacks of the pipeline
+   Blocking     never; no allocation; its time does not depend on how many items are held
    Device       none
-   Source       core/pipeline/push.c          Tests  tests/test_pipeline_push.c          Since 0.1
+   Source       core/pipeline/push.c
+   Tests  tests/test_pipeline_push.c, tests/test_pipeline_keep.c          Since 0.1
 */
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item);
 
-/* gpst_pipeline_release_after -- gives a result back as soon as a stream gets there, for work of the user's on it
+/* gpst_pipeline_release_after -- gives a result or a kept item back as soon as a stream gets there, for work of the
+   user's on it
 
    Parameters   pipeline (in)
                 item     (in)  as for gpst_pipeline_release
@@ -203,7 +209,8 @@ GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const 
 */
 GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline);
 
-/* gpst_pipeline_drain -- push: waits until every item in flight reached the sink or was released
+/* gpst_pipeline_drain -- push: waits until every item in flight has ended: with a sink, which may have kept it, or, of
+   results, was released
 
    Parameters   pipeline   (in)
                 timeout_ns (in)  GPST_FOREVER = as long as it takes

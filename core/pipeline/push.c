@@ -207,46 +207,38 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
 
 /* The item is the user's no more; false: it is not, and the log says so. From now on a destroy waits for it. */
 GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, const gpst_item* shown, const char* function) {
+    gpsti_item* const item = (gpsti_item*)(uintptr_t)shown;
+    uint32_t in_sink = GPSTI_IN_SINK;
     const gpsti_locked locked = gpsti_lock(pipeline->context);
-    gpsti_item* item = pipeline->items.lists[GPSTI_ITEM_HELD].first;
-    while (item && &item->shown != shown)
-        item = item->next;
-    if (item)
+    const bool held = item->pipeline == pipeline && item->state == GPSTI_ITEM_HELD;
+    if (held)
         gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
+    const bool taken = held || (item->pipeline == pipeline && gpsti_a32_cas(&item->keeping, &in_sink, GPSTI_RELEASED));
     gpsti_unlock(locked);
-    if (!item)
+    if (!taken)
         GPSTI_LOG(&pipeline->context->host, GPST_LOG_ERROR, GPSTI_NO_ITEM,
                   "%s: item=%p: not handed out, or released already; ignored", function, (const void*)shown);
-    return item != NULL;
-}
-
-GPSTI_PRIVATE void gpsti_push_free(gpsti_item* item) {
-    gpst_pipeline* const pipeline = item->pipeline;
-    gpsti_item_release_frame(item);
-    const gpsti_locked locked = gpsti_lock(pipeline->context);
-    gpsti_item_enter(locked, item, GPSTI_ITEM_HELD); /* whose grant is at rest */
-    gpsti_items_put(locked, item);
-    gpsti_scheduler_wake(locked);
-    gpsti_unlock(locked);
+    return taken;
 }
 
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item) {
     if (!pipeline || !item || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_release")))
         return;
     if (gpsti_push_take_back(pipeline, item, "gpst_pipeline_release"))
-        gpsti_push_free((gpsti_item*)(uintptr_t)item);
+        gpsti_items_release((gpsti_item*)(uintptr_t)item);
 }
 
 /* On the device's thread. */
 GPSTI_PRIVATE void gpsti_push_stream_came(void* user_data, gpst_result result) {
     (void)result; /* whatever became of it, it is over */
-    gpsti_push_free((gpsti_item*)user_data);
+    gpsti_items_release((gpsti_item*)user_data);
 }
 
 GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const gpst_item* item, gpst_stream* stream) {
     const char* function = "gpst_pipeline_release_after";
     gpsti_item* const held = (gpsti_item*)(uintptr_t)item;
-    GPSTI_TRY(gpsti_push_check(pipeline, function));
+    GPSTI_FAIL_IF(!pipeline, GPST_ERROR_ARGUMENT, "%s: pipeline=NULL: required", function);
+    GPSTI_TRY(gpsti_context_check(pipeline->context, function));
     GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "%s: item=NULL: required", function);
     GPSTI_TRY(gpsti_stream_check(stream, function));
     GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, item, function), GPST_ERROR_ARGUMENT,
@@ -255,7 +247,7 @@ GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const 
                                    ? gpsti_stream_notify(stream, gpsti_push_stream_came, held)
                                    : gpsti_stream_wait_idle(stream);
     if (GPST_FAILED(result) || !stream->device->info.asynchronous)
-        gpsti_push_free(held);
+        gpsti_items_release(held);
     return gpsti_device_result(result, function);
 }
 
@@ -276,9 +268,9 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
     const gpsti_locked locked = gpsti_flow_enter(pipeline);
-    while ((gpsti_a32_load(&pipeline->items.in_flight) > 0 ||
-            (pipeline->flow->closed && !gpsti_ends_are_over(pipeline))) &&
-           result == GPST_OK) {
+    while (result == GPST_OK && ((pipeline->plan.desc.sink ? gpsti_items_n_under_way(pipeline)
+                                                           : gpsti_a32_load(&pipeline->items.in_flight)) > 0 ||
+                                 (pipeline->flow->closed && !gpsti_ends_are_over(pipeline)))) {
         if (gpsti_items_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(locked, pipeline))
             result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
                                 "gpst_pipeline_drain: %u results wait to be taken, by this thread as before",

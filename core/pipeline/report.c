@@ -274,7 +274,7 @@ GPSTI_PRIVATE void gpsti_report_batches(const gpst_pipeline* pipeline, gpst_stat
 
 /* The run's time, and that of the job around it. */
 GPSTI_PRIVATE void gpsti_report_wall(const gpst_pipeline* pipeline, gpst_stats* out) {
-    const bool over = gpsti_a32_load(&pipeline->items.in_flight) == 0 && pipeline->counts.end_ns != 0;
+    const bool over = gpsti_items_n_under_way(pipeline) == 0 && pipeline->counts.end_ns != 0;
     const int64_t now_ns = pipeline->counts.job_ended_ns != 0 ? pipeline->counts.job_ended_ns : gpsti_now_ns();
     const int64_t end_ns = over ? pipeline->counts.end_ns : now_ns;
     if (pipeline->counts.start_ns == 0)

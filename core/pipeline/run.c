@@ -182,11 +182,12 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_done(gpsti_run* run, gpsti_batch* batch) {
     batch->items = &batch->item;
     gpsti_queue_leave(locked, batch);
     gpsti_batch* next = NULL;
-    if (ends) {
-        gpsti_items_end(locked, first);
+    const bool is_back = ends && gpsti_items_end(locked, first);
+    if (ends)
         next = gpsti_queue_take(locked, &run->pipeline->plan.steps[step]);
-    }
     gpsti_unlock(locked);
+    if (is_back)
+        gpsti_items_release(first);
     return ends ? next : stays ? batch : gpsti_run_next(run, batch);
 }
 

@@ -201,8 +201,9 @@ GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_w
 }
 
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
-    return pipeline->tune->paused && gpsti_a32_load(&pipeline->items.in_flight) == 0 &&
-           gpsti_a32_load(&pipeline->items.executing) == 0 && !pipeline->flow->source_running;
+    return pipeline->tune->paused && gpsti_items_n_under_way(pipeline) == 0 &&
+           gpsti_a32_load(&pipeline->items.executing) == 0 && !pipeline->flow->source_running &&
+           !pipeline->flow->source_rests;
 }
 
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {
@@ -231,7 +232,7 @@ GPSTI_PRIVATE void gpsti_tune_judge(gpsti_locked locked, gpst_pipeline* pipeline
         gpsti_tuner_judge(&tune->tuner, &window, pipeline->counts.items.ok + pipeline->counts.items.failed);
     if (moved)
         gpsti_tune_apply(locked, pipeline);
-    tune->n_unjudged = moved ? gpsti_a32_load(&pipeline->items.in_flight) : 0;
+    tune->n_unjudged = moved ? gpsti_items_n_under_way(pipeline) : 0;
     if (tune->tuner.n_decisions != n_decisions) /* other clocks, or another setting */
         gpsti_guard_forget(&tune->guard);
     if (tune->tuner.state == GPSTI_TUNER_FROZEN && !moved)
@@ -250,7 +251,7 @@ GPSTI_INTERN void gpsti_tune_hold(gpsti_locked locked, gpst_pipeline* pipeline, 
     if (!tune->on || !gpsti_tuner_hold(&tune->tuner, n_items))
         return;
     gpsti_tune_apply(locked, pipeline);
-    tune->n_unjudged = gpsti_a32_load(&pipeline->items.in_flight);
+    tune->n_unjudged = gpsti_items_n_under_way(pipeline);
     gpsti_guard_forget(&tune->guard);
 }
 

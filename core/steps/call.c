@@ -213,9 +213,13 @@ GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_item* item, const char** reason) 
     if (!pipeline->plan.desc.sink)
         return GPST_OK;
     const uint64_t serial = gpsti_fail_serial();
+    uint32_t in_sink = GPSTI_IN_SINK;
+    gpsti_a32_store(&item->keeping, in_sink);
     gpsti_call_enter(&call, pipeline);
     const gpst_result result = pipeline->plan.desc.sink(pipeline->plan.desc.sink_user_data, &item->shown);
     gpsti_call_leave();
+    if (result != GPST_KEPT) /* one that was released all the same ends as if it had been kept */
+        (void)gpsti_a32_cas(&item->keeping, &in_sink, GPSTI_NOT_KEPT);
     *reason = gpsti_call_reason(result, serial);
     return result;
 }

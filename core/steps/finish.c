@@ -99,7 +99,9 @@ GPSTI_PRIVATE gpsti_outcome gpsti_finish_run(gpsti_run* run, gpsti_batch* batch)
     }
     gpsti_service_begin(&service, batch);
     gpsti_finish_item(item);
-    if (pipeline->plan.desc.sink || pipeline->plan.desc.source || !pipeline->plan.sets[0].is_result)
+    const bool is_free =
+        (pipeline->plan.desc.sink || pipeline->plan.desc.source) && gpsti_a32_load(&item->keeping) == GPSTI_NOT_KEPT;
+    if (is_free || !pipeline->plan.sets[0].is_result)
         gpsti_item_release_frame(item); /* else results live until release */
     gpsti_service_end(&service, GPST_OK);
     gpsti_run_keep(run, &service);
