@@ -289,7 +289,7 @@ PRIVATE = [
     "core/pipeline/run.c",
     "core/pipeline/tune.c",
     "core/pipeline/ends.c",
-    "core/pipeline/flow.c",
+    "core/pipeline/threads.c",
     "core/pipeline/push.c",
     "core/pipeline/report.c",
     "core/pipeline/report_paths.c",

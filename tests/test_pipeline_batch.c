@@ -226,7 +226,7 @@ static void test_launches_are_shared(void** state) {
 typedef struct queued {
     gpst_context context; /* of nothing */
     gpst_pipeline pipeline;
-    gpsti_flow flow;
+    gpsti_threads threads;
     gpsti_item items[8];
     gpsti_item* rooms[8][8];
     gpsti_camera cameras[2];
@@ -236,7 +236,7 @@ typedef struct queued {
 static void open_queue(queued* self, const gpsti_step_kind* kind) {
     memset(self, 0, sizeof *self);
     self->pipeline.context = &self->context;
-    self->pipeline.flow = &self->flow;
+    self->pipeline.threads = &self->threads;
     self->pipeline.items.cameras = self->cameras;
     self->pipeline.plan.n_steps = 2;
     self->pipeline.plan.steps[1].index = 1;

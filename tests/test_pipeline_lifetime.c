@@ -254,7 +254,7 @@ static void call_main(void* argument) {
 
 static bool is_inside(gpst_pipeline* pipeline) {
     gpsti_mutex_lock(&pipeline->context->scheduler->mutex);
-    const bool inside = pipeline->flow->n_inside > 0;
+    const bool inside = pipeline->threads->n_inside > 0;
     gpsti_mutex_unlock(&pipeline->context->scheduler->mutex);
     return inside;
 }

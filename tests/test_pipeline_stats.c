@@ -192,9 +192,9 @@ static void test_what_is_replaced_is_the_disks(void** state) {
     assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
     const int64_t busy_ns = disk_busy_ns(pipeline), end_ns = pipeline->counts.end_ns;
-    gpsti_flow_file_closed(pipeline, end_ns + 5, end_ns + 1000);
+    gpsti_threads_file_closed(pipeline, end_ns + 5, end_ns + 1000);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns);
-    gpsti_flow_file_closed(pipeline, end_ns - 1, end_ns + 1000);
+    gpsti_threads_file_closed(pipeline, end_ns - 1, end_ns + 1000);
     assert_int_equal(disk_busy_ns(pipeline), busy_ns + 1);
     assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
     kit_close(self);

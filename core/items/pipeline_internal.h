@@ -62,7 +62,7 @@ struct gpst_pipeline {
     gpsti_counts counts;
     gpsti_signals signals;
     struct gpsti_engines* engines; /* the device's JPEG engines; core/steps/engines.c */
-    struct gpsti_flow* flow;       /* core/pipeline/flow.c */
+    struct gpsti_threads* threads; /* core/pipeline/threads.c */
     struct gpsti_tune* tune;       /* core/pipeline/tune.c */
     /* A batch is back from where it was parked: some worker goes on with it. */
     void (*goes_on)(gpsti_locked locked, gpsti_batch* batch);

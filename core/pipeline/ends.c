@@ -35,8 +35,8 @@ GPSTI_PRIVATE uint32_t gpsti_ends_camera(const gpst_pipeline* pipeline) {
 }
 
 GPSTI_INTERN bool gpsti_ends_are_ready(gpsti_locked locked, const gpst_pipeline* pipeline) {
-    const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->flow->closed;
-    return pipeline->plan.has_ends && no_more && !pipeline->flow->source_running &&
+    const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->threads->closed;
+    return pipeline->plan.has_ends && no_more && !pipeline->threads->source_running &&
            gpsti_a32_load(&pipeline->signals.cancel) == 0 && gpsti_ends_camera(pipeline) < pipeline->items.n_cameras &&
            gpsti_items_may_begin(locked, pipeline);
 }
@@ -78,7 +78,7 @@ GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     gpsti_ends_load(locked, item, c, step->index);
     camera->ending = step->index + 1;
     step->queue.running++;
-    pipeline->flow->source_running = true;
+    pipeline->threads->source_running = true;
     gpsti_scheduler_wake(locked);
     gpsti_unlock(locked);
     gpsti_service_begin(&service, &item->batch);
@@ -89,7 +89,7 @@ GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     if (result != GPST_END)
         gpsti_run_keep(run, &service);
     (void)gpsti_run_lock(run);
-    pipeline->flow->source_running = false;
+    pipeline->threads->source_running = false;
     step->queue.running--;
     if (result != GPST_OK)
         gpsti_ends_pass(camera, step->index);

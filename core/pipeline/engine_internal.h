@@ -11,8 +11,8 @@
 
 /* ---- rooms of the engine ------------------------------------------------------------------- */
 
-/* Who runs now, and whether more may come. Locked, but for the atomics; flow.c's. */
-typedef struct gpsti_flow {
+/* Who runs now, and whether more may come. Locked, but for the atomics; threads.c's. */
+typedef struct gpsti_threads {
     gpsti_cond progress;            /* something ended: waiters look again */
     bool has_progress, has_workers; /* workers may take its items */
     uint32_t n_waiters;
@@ -20,7 +20,7 @@ typedef struct gpsti_flow {
     bool source_rests; /* until an item has ended or was released: it had no memory for another one */
     uint32_t n_inside; /* calls of run, submit, next_result and drain under way: destroy waits for them */
     const void* taker; /* the thread that took the latest result, by an address of its own */
-} gpsti_flow;
+} gpsti_threads;
 
 /* State between the engine and the policies of core/tuning. Locked; tune.c's. */
 typedef struct gpsti_tune {
@@ -102,21 +102,21 @@ GPSTI_INTERN bool gpsti_ends_are_over(const gpst_pipeline* pipeline); /* no stag
 GPSTI_INTERN bool gpsti_ends_are_ready(gpsti_locked locked, const gpst_pipeline* pipeline); /* one may be asked now */
 GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run);                      /* unlocked while it is */
 
-/* ---- flow.c ---------------------------------------------------------------------------------- */
+/* ---- threads.c ---------------------------------------------------------------------------------- */
 
-GPSTI_INTERN bool gpsti_flow_run_one(gpsti_locked locked, gpsti_client* client, uint32_t worker_index);
-GPSTI_INTERN bool gpsti_flow_has_work(gpsti_locked locked, const gpsti_client* client);
+GPSTI_INTERN bool gpsti_threads_run_one(gpsti_locked locked, gpsti_client* client, uint32_t worker_index);
+GPSTI_INTERN bool gpsti_threads_has_work(gpsti_locked locked, const gpsti_client* client);
 /* The run's items one after the other on this thread, for as long as no worker has begun and at most n_items. Not
    locked. */
-GPSTI_INTERN void gpsti_flow_run_plain(gpst_pipeline* pipeline, uint64_t n_items);
+GPSTI_INTERN void gpsti_threads_run_plain(gpst_pipeline* pipeline, uint64_t n_items);
 /* A call of the user's is inside of the pipeline, and holds the lock. */
-GPSTI_INTERN gpsti_locked gpsti_flow_enter(gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flow_leave(gpsti_locked locked, gpst_pipeline* pipeline);
+GPSTI_INTERN gpsti_locked gpsti_threads_enter(gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_threads_leave(gpsti_locked locked, gpst_pipeline* pipeline);
 /* Waits for `progress` or a while, helping when this thread is a worker. */
-GPSTI_INTERN void gpsti_flow_wait(gpsti_locked locked, gpst_pipeline* pipeline, int64_t deadline_ns);
-GPSTI_INTERN void gpsti_flow_wait_end(gpsti_locked locked, gpst_pipeline* pipeline);
-GPSTI_INTERN void gpsti_flow_notice(gpst_pipeline* pipeline); /* cancel and stop; locked */
-GPSTI_INTERN void gpsti_flow_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns); /* a gpsti_closed_func */
+GPSTI_INTERN void gpsti_threads_wait(gpsti_locked locked, gpst_pipeline* pipeline, int64_t deadline_ns);
+GPSTI_INTERN void gpsti_threads_wait_end(gpsti_locked locked, gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_threads_notice(gpst_pipeline* pipeline); /* cancel and stop; locked */
+GPSTI_INTERN void gpsti_threads_file_closed(void* pipeline, int64_t start_ns, int64_t end_ns); /* a gpsti_closed_func */
 
 /* ---- tune.c ---------------------------------------------------------------------------------- */
 

@@ -88,18 +88,18 @@ GPSTI_INTERN void gpsti_items_destroy(gpst_pipeline* pipeline) {
 /* ---- what others wait for ---------------------------------------------------------------------- */
 
 GPSTI_INTERN bool gpsti_items_are_over(const gpst_pipeline* pipeline) {
-    const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->flow->closed;
-    return no_more && gpsti_ends_are_over(pipeline) && !pipeline->flow->source_running &&
+    const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->threads->closed;
+    return no_more && gpsti_ends_are_over(pipeline) && !pipeline->threads->source_running &&
            gpsti_items_n_under_way(pipeline) == 0 && gpsti_a32_load(&pipeline->items.executing) == 0;
 }
 
 /* A waiter in pull mode is woken only at the end, or when the engine is empty and the guard wants a block. In a plain
    loop it is the one that works. */
 GPSTI_INTERN void gpsti_items_wake_waiters(gpsti_locked locked, gpst_pipeline* pipeline) {
-    if (pipeline->flow->n_waiters == 0 || (pipeline->plan.desc.source && pipeline->flow->has_workers &&
-                                           !gpsti_items_are_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
+    if (pipeline->threads->n_waiters == 0 || (pipeline->plan.desc.source && pipeline->threads->has_workers &&
+                                              !gpsti_items_are_over(pipeline) && !gpsti_tune_wants_block(pipeline)))
         return;
-    gpsti_cond_broadcast(&pipeline->flow->progress);
+    gpsti_cond_broadcast(&pipeline->threads->progress);
     if (locked->scheduler->n_helpers > 0)
         gpsti_cond_broadcast(&locked->scheduler->work);
 }
@@ -160,7 +160,7 @@ GPSTI_INTERN void gpsti_items_put(gpsti_locked locked, gpsti_item* item) {
     gpsti_item_give_back(item);
     gpsti_item_enter(locked, item, GPSTI_ITEM_FREE);
     (void)gpsti_a32_add(&pipeline->items.in_flight, UINT32_MAX);
-    pipeline->flow->source_rests = false;
+    pipeline->threads->source_rests = false;
     gpsti_items_time_full(pipeline);
     gpsti_grant_end(locked, item);
     gpsti_items_wake_waiters(locked, pipeline);
@@ -209,7 +209,7 @@ GPSTI_INTERN bool gpsti_items_end(gpsti_locked locked, gpsti_item* item) {
     gpsti_grant_rest(locked, item);
     if (keeping >= GPSTI_RELEASED)
         gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
-    pipeline->flow->source_rests = false; /* its frame may be back */
+    pipeline->threads->source_rests = false; /* its frame may be back */
     gpsti_items_time_full(pipeline);
     gpsti_items_wake_waiters(locked, pipeline);
     return keeping == GPSTI_IS_BACK;

@@ -1,5 +1,5 @@
 /* core/pipeline/pipeline.c -- makes, runs and unmakes a pipeline: resolves defaults, and owns what the
-   others use. What happens to items is in items.c, run.c and flow.c. */
+   others use. What happens to items is in items.c, run.c and threads.c. */
 #include "../base/platform_internal.h"
 
 #include "../steps/engines_internal.h"
@@ -52,7 +52,7 @@ GPSTI_PRIVATE void gpsti_pipeline_set_batch(gpst_pipeline* pipeline, const gpst_
 /* One allocation: the pipeline, and the rooms that only the engine sees. */
 typedef struct gpsti_pipeline_block {
     gpst_pipeline pipeline; /* first */
-    gpsti_flow flow;
+    gpsti_threads threads;
     gpsti_tune tune;
 } gpsti_pipeline_block;
 
@@ -86,7 +86,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_make_files(gpst_pipeline* pipeline) {
     if (pipeline->plan.steps[pipeline->plan.n_steps - 2].kind != gpsti_step_write())
         return GPST_OK;
     GPSTI_TRY(gpsti_writer_create(pipeline->context, desc->n_writes, &pipeline->files.writer));
-    gpsti_writer_tell_closed(pipeline->files.writer, gpsti_flow_file_closed, pipeline);
+    gpsti_writer_tell_closed(pipeline->files.writer, gpsti_threads_file_closed, pipeline);
     return GPST_OK;
 }
 
@@ -120,8 +120,8 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
     gpsti_host* const host = &pipeline->context->host;
     gpst_pool_desc pool = GPST_ZERO;
     const gpsti_device_info* const device = &pipeline->context->device_info;
-    GPSTI_TRY(gpsti_cond_init(&pipeline->flow->progress));
-    pipeline->flow->has_progress = true;
+    GPSTI_TRY(gpsti_cond_init(&pipeline->threads->progress));
+    pipeline->threads->has_progress = true;
     pipeline->plan.device_on_host = device->zero_copy;
     pipeline->plan.device_counts_bytes = device->counts_bytes;
     pipeline->plan.device_reaches_host = device->reaches_host;
@@ -151,15 +151,15 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_build(gpst_pipeline* pipeline, const gp
 
 /* The scheduler knows every pipeline, since their items share the memory; its workers take none before begin_ns. */
 GPSTI_PRIVATE void gpsti_pipeline_list(gpsti_locked locked, gpst_pipeline* pipeline) {
-    pipeline->client.run_one = gpsti_flow_run_one;
-    pipeline->client.has_work = gpsti_flow_has_work;
+    pipeline->client.run_one = gpsti_threads_run_one;
+    pipeline->client.has_work = gpsti_threads_has_work;
     pipeline->client.begin_ns = GPST_FOREVER;
     gpsti_scheduler_add(locked, &pipeline->client);
 }
 
 GPSTI_PRIVATE void gpsti_pipeline_let_begin(gpsti_locked locked, gpst_pipeline* pipeline, int64_t begin_ns) {
     pipeline->client.begin_ns = begin_ns;
-    pipeline->flow->has_workers = true;
+    pipeline->threads->has_workers = true;
     if (begin_ns == 0) {
         gpsti_a32_store(&pipeline->signals.open, 1);
         gpsti_tune_open(locked, pipeline);
@@ -202,8 +202,8 @@ GPSTI_PRIVATE void gpsti_pipeline_free(gpst_pipeline* pipeline) {
     for (uint32_t s = 0; s < pipeline->plan.n_steps; s++)
         if (pipeline->plan.steps[s].queue.times)
             gpsti_free(host, pipeline->plan.steps[s].queue.times, sizeof *pipeline->plan.steps[s].queue.times);
-    if (pipeline->flow->has_progress)
-        gpsti_cond_term(&pipeline->flow->progress);
+    if (pipeline->threads->has_progress)
+        gpsti_cond_term(&pipeline->threads->progress);
     gpsti_context_drop_object(pipeline->context, pipeline, sizeof(gpsti_pipeline_block));
 }
 
@@ -217,7 +217,7 @@ GPST_API gpst_result gpst_pipeline_create_versioned(uint32_t version, size_t des
         return GPST_ERROR_MEMORY;
     gpst_pipeline* const pipeline = &block->pipeline;
     pipeline->context = context;
-    pipeline->flow = &block->flow;
+    pipeline->threads = &block->threads;
     pipeline->tune = &block->tune;
     pipeline->goes_on = gpsti_run_goes_on;
     const gpst_result result = gpsti_pipeline_build(pipeline, desc);
@@ -250,8 +250,8 @@ GPSTI_PRIVATE void gpsti_pipeline_drop_results(gpsti_locked locked, gpst_pipelin
 
 GPSTI_PRIVATE bool gpsti_pipeline_is_at_work(const gpst_pipeline* pipeline) {
     return gpsti_a32_load(&pipeline->items.in_flight) > pipeline->items.lists[GPSTI_ITEM_HELD].n ||
-           gpsti_a32_load(&pipeline->items.executing) > 0 || pipeline->flow->source_running ||
-           pipeline->flow->n_inside > 0;
+           gpsti_a32_load(&pipeline->items.executing) > 0 || pipeline->threads->source_running ||
+           pipeline->threads->n_inside > 0;
 }
 
 GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
@@ -262,12 +262,12 @@ GPST_API gpst_result gpst_pipeline_destroy(gpst_pipeline* pipeline) {
                   "gpst_pipeline_destroy: not from a callback of the same pipeline");
     gpst_pipeline_cancel(pipeline);
     const gpsti_locked locked = gpsti_lock(pipeline->context);
-    gpsti_flow_notice(pipeline);
+    gpsti_threads_notice(pipeline);
     gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_RESULT);
-    gpsti_cond_broadcast(&pipeline->flow->progress);
+    gpsti_cond_broadcast(&pipeline->threads->progress);
     while (gpsti_pipeline_is_at_work(pipeline)) {
         gpsti_scheduler_wake_all(locked);
-        gpsti_flow_wait(locked, pipeline, GPST_FOREVER);
+        gpsti_threads_wait(locked, pipeline, GPST_FOREVER);
         gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_RESULT);
     }
     gpsti_pipeline_drop_results(locked, pipeline, GPSTI_ITEM_HELD);
@@ -293,17 +293,18 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_outcome(const gpst_pipeline* pipeline) 
 
 /* Locked, but not while items run. */
 GPSTI_PRIVATE gpst_result gpsti_pipeline_run_inside(gpsti_locked locked, gpst_pipeline* pipeline, gpsti_core_use use) {
-    GPSTI_FAIL_IF(pipeline->flow->started, GPST_ERROR_STATE, "gpst_pipeline_run: a pipeline runs once: create another");
-    pipeline->flow->started = true;
+    GPSTI_FAIL_IF(pipeline->threads->started, GPST_ERROR_STATE,
+                  "gpst_pipeline_run: a pipeline runs once: create another");
+    pipeline->threads->started = true;
     pipeline->counts.use_start = use;
     pipeline->counts.start_ns = gpsti_now_ns();
-    if (pipeline->plan.desc.mode == GPST_RUN_ENGINE && !pipeline->flow->has_workers)
+    if (pipeline->plan.desc.mode == GPST_RUN_ENGINE && !pipeline->threads->has_workers)
         gpsti_pipeline_let_begin(locked, pipeline, pipeline->counts.start_ns + GPSTI_PIPELINE_BEGIN_NS);
     gpsti_scheduler_wake(locked); /* until now its source was not to be called */
     gpsti_unlock(locked);
-    gpsti_flow_run_plain(pipeline, UINT64_MAX);
+    gpsti_threads_run_plain(pipeline, UINT64_MAX);
     (void)gpsti_lock(pipeline->context);
-    gpsti_flow_wait_end(locked, pipeline);
+    gpsti_threads_wait_end(locked, pipeline);
     gpsti_unlock(locked);
     gpsti_core_use_query_under(pipeline->context->system_root, &use);
     (void)gpsti_lock(pipeline->context);
@@ -320,9 +321,9 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline) {
                   "gpst_pipeline_run: the pipeline has no source: submit");
     gpsti_core_use use = GPST_ZERO;
     gpsti_core_use_query_under(pipeline->context->system_root, &use);
-    const gpsti_locked locked = gpsti_flow_enter(pipeline);
+    const gpsti_locked locked = gpsti_threads_enter(pipeline);
     const gpst_result result = gpsti_pipeline_run_inside(locked, pipeline, use);
-    gpsti_flow_leave(locked, pipeline);
+    gpsti_threads_leave(locked, pipeline);
     return result;
 }
 

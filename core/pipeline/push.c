@@ -28,7 +28,7 @@ GPSTI_PRIVATE bool gpsti_push_has_untaken(const gpst_pipeline* pipeline) {
 GPSTI_PRIVATE bool gpsti_push_waits_for_itself(gpsti_locked locked, const gpst_pipeline* pipeline) {
     const gpsti_item_list* const lists = pipeline->items.lists;
     const bool still = gpsti_items_n_under_way(pipeline) == 0 || gpsti_grants_wait_for_user(locked, pipeline);
-    return pipeline->flow->taker == &gpsti_push_thread && lists[GPSTI_ITEM_RESULT].n > 0 &&
+    return pipeline->threads->taker == &gpsti_push_thread && lists[GPSTI_ITEM_RESULT].n > 0 &&
            (gpsti_push_has_untaken(pipeline) || (still && lists[GPSTI_ITEM_HELD].n == 0));
 }
 
@@ -56,10 +56,10 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpsti_locked locked, gpst_pipelin
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpst_full_policy policy = pipeline->plan.desc.full_policy;
     for (;;) {
-        gpsti_flow_notice(pipeline);
-        GPSTI_FAIL_IF(pipeline->flow->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
+        gpsti_threads_notice(pipeline);
+        GPSTI_FAIL_IF(pipeline->threads->closed, GPST_ERROR_CLOSED, "gpst_pipeline_submit: the pipeline is closed");
         const bool full = !gpsti_items_may_begin(locked, pipeline);
-        if (!full && !pipeline->flow->source_running)
+        if (!full && !pipeline->threads->source_running)
             return GPST_OK;
         if (full && !gpsti_push_has_untaken(pipeline) && policy >= GPST_FULL_DROP_OLDEST &&
             gpsti_queue_drop_oldest(locked, pipeline, input->camera, input->priority,
@@ -75,7 +75,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpsti_locked locked, gpst_pipelin
             return gpsti_push_no_room(pipeline, timeout_ns, true);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
             return gpsti_push_no_room(pipeline, timeout_ns, false);
-        gpsti_flow_wait(locked, pipeline, only_load ? GPST_FOREVER : deadline_ns);
+        gpsti_threads_wait(locked, pipeline, only_load ? GPST_FOREVER : deadline_ns);
     }
 }
 
@@ -116,14 +116,14 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpsti_locked locked, gpst_pipeline* pi
     gpsti_item* const item = gpsti_items_take(locked, pipeline);
     gpsti_core_use use = GPST_ZERO;
     GPSTI_FAIL_IF(!item, GPST_ERROR_MEMORY, "gpst_pipeline_submit: no memory for another slot");
-    pipeline->flow->source_running = true;
+    pipeline->threads->source_running = true;
     gpsti_unlock(locked);
     if (pipeline->items.next_index == 0)
         gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_item_reset(item, pipeline->items.next_index, gpsti_now_ns());
     const gpst_result result = gpsti_item_load(item, input, "gpst_pipeline_submit");
     (void)gpsti_lock(pipeline->context);
-    pipeline->flow->source_running = false;
+    pipeline->threads->source_running = false;
     gpsti_items_wake_waiters(locked, pipeline); /* other loads may go on */
     if (GPST_FAILED(result)) {
         item->given.borrowed = false; /* the frame stays the caller's */
@@ -148,20 +148,20 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     GPSTI_FAIL_IF(input->camera >= GPST_MAX_CAMERAS, GPST_ERROR_ARGUMENT,
                   "gpst_pipeline_submit: input.camera=%u: must be below GPST_MAX_CAMERAS=%d", input->camera,
                   GPST_MAX_CAMERAS);
-    const gpsti_locked locked = gpsti_flow_enter(pipeline);
+    const gpsti_locked locked = gpsti_threads_enter(pipeline);
     (void)gpsti_queue_camera(locked, pipeline, input->camera);
     gpst_result result = gpsti_push_make_room(locked, pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
     if (result == GPST_OK)
         result = gpsti_push_load(locked, pipeline, input, index);
     else if (result == GPST_DROPPED)
         gpsti_push_refuse(locked, pipeline, input);
-    gpsti_flow_leave(locked, pipeline);
+    gpsti_threads_leave(locked, pipeline);
     return result;
 }
 
 /* No result will ever come: the pipeline is closed, and the user holds every item in flight. */
 GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
-    return pipeline->flow->closed && gpsti_ends_are_over(pipeline) && !pipeline->flow->source_running &&
+    return pipeline->threads->closed && gpsti_ends_are_over(pipeline) && !pipeline->threads->source_running &&
            gpsti_a32_load(&pipeline->items.in_flight) == pipeline->items.lists[GPSTI_ITEM_HELD].n;
 }
 
@@ -171,7 +171,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpsti_locked locked, gpst_pipel
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     const gpsti_item_list* const lists = pipeline->items.lists;
     while (lists[GPSTI_ITEM_RESULT].n == 0) {
-        gpsti_flow_notice(pipeline);
+        gpsti_threads_notice(pipeline);
         if (gpsti_push_exhausted(pipeline))
             return GPST_END;
         GPSTI_FAIL_IF(
@@ -181,11 +181,11 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpsti_locked locked, gpst_pipel
             (unsigned long long)pipeline->context->info.max_device_bytes);
         if (gpsti_now_ns() >= deadline_ns)
             return gpsti_push_too_late(function, timeout_ns);
-        gpsti_flow_wait(locked, pipeline, deadline_ns);
+        gpsti_threads_wait(locked, pipeline, deadline_ns);
     }
     gpsti_item* const item = lists[GPSTI_ITEM_RESULT].first;
     gpsti_item_enter(locked, item, GPSTI_ITEM_HELD);
-    pipeline->flow->taker = &gpsti_push_thread;
+    pipeline->threads->taker = &gpsti_push_thread;
     gpsti_items_time_full(pipeline);
     gpsti_items_wake_waiters(locked, pipeline);
     *out = &item->shown;
@@ -199,9 +199,9 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
     GPSTI_FAIL_IF(pipeline->plan.desc.sink, GPST_ERROR_STATE, "gpst_pipeline_next_result: results go to the sink");
     GPSTI_FAIL_IF(gpsti_call_inside(pipeline), GPST_ERROR_REENTRANT,
                   "gpst_pipeline_next_result: not from a callback of the same pipeline");
-    const gpsti_locked locked = gpsti_flow_enter(pipeline);
+    const gpsti_locked locked = gpsti_threads_enter(pipeline);
     const gpst_result result = gpsti_push_take_result(locked, pipeline, timeout_ns, out);
-    gpsti_flow_leave(locked, pipeline);
+    gpsti_threads_leave(locked, pipeline);
     return result;
 }
 
@@ -255,7 +255,7 @@ GPST_API void gpst_pipeline_close(gpst_pipeline* pipeline) {
     if (!pipeline || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_close")))
         return;
     const gpsti_locked locked = gpsti_lock(pipeline->context);
-    pipeline->flow->closed = true;
+    pipeline->threads->closed = true;
     gpsti_items_wake_waiters(locked, pipeline);
     gpsti_scheduler_wake(locked); /* stages may have more items */
     gpsti_unlock(locked);
@@ -267,10 +267,10 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
                   "gpst_pipeline_drain: not from a callback of the same pipeline");
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
-    const gpsti_locked locked = gpsti_flow_enter(pipeline);
+    const gpsti_locked locked = gpsti_threads_enter(pipeline);
     while (result == GPST_OK && ((pipeline->plan.desc.sink ? gpsti_items_n_under_way(pipeline)
                                                            : gpsti_a32_load(&pipeline->items.in_flight)) > 0 ||
-                                 (pipeline->flow->closed && !gpsti_ends_are_over(pipeline)))) {
+                                 (pipeline->threads->closed && !gpsti_ends_are_over(pipeline)))) {
         if (gpsti_items_n_under_way(pipeline) == 0 && gpsti_push_waits_for_itself(locked, pipeline))
             result = gpsti_fail(GPST_ERROR_WOULD_BLOCK,
                                 "gpst_pipeline_drain: %u results wait to be taken, by this thread as before",
@@ -278,8 +278,8 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
         else if (gpsti_now_ns() >= deadline_ns)
             result = gpsti_push_too_late("gpst_pipeline_drain", timeout_ns);
         else
-            gpsti_flow_wait(locked, pipeline, deadline_ns);
+            gpsti_threads_wait(locked, pipeline, deadline_ns);
     }
-    gpsti_flow_leave(locked, pipeline);
+    gpsti_threads_leave(locked, pipeline);
     return result;
 }

@@ -281,7 +281,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_returned(gpsti_run* run, gpsti_batch* batch
     batch->returned = false;
     for (uint32_t i = 0; i < batch->n && !gpsti_run_is_part(batch); i++)
         batch->items[i]->stays = false;
-    return gpsti_run_after(run, batch, gpsti_batch_step(batch)->kind->end(run, batch));
+    return gpsti_run_after(run, batch, gpsti_batch_step(batch)->kind->returned(run, batch));
 }
 
 /* An item to which others left no memory waits until it may begin anew. */

@@ -202,8 +202,8 @@ GPSTI_PRIVATE void gpsti_tune_guard(gpst_pipeline* pipeline, const gpsti_tuner_w
 
 GPSTI_INTERN bool gpsti_tune_wants_block(const gpst_pipeline* pipeline) {
     return pipeline->tune->paused && gpsti_items_n_under_way(pipeline) == 0 &&
-           gpsti_a32_load(&pipeline->items.executing) == 0 && !pipeline->flow->source_running &&
-           !pipeline->flow->source_rests;
+           gpsti_a32_load(&pipeline->items.executing) == 0 && !pipeline->threads->source_running &&
+           !pipeline->threads->source_rests;
 }
 
 GPSTI_INTERN void gpsti_tune_end_block(gpst_pipeline* pipeline, uint64_t n_items, int64_t block_ns) {

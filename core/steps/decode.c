@@ -243,7 +243,7 @@ GPSTI_INTERN const gpsti_step_kind* gpsti_step_decode(void) {
         /* calls */ true,   gpsti_decode_check_desc, gpsti_decode_plan_step, gpsti_decode_queues,
         gpsti_decode_next,  gpsti_decode_goes_along, gpsti_decode_formed,
         /* run_all */ NULL, gpsti_decode_run_step,
-        /* end */ NULL,
+        /* returned */ NULL,
         /* count */ NULL};
     return &kind;
 }

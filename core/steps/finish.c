@@ -137,7 +137,7 @@ GPSTI_INTERN const gpsti_step_kind* gpsti_step_finish(void) {
                                          /* formed */ NULL,
                                          /* run_all */ NULL,
                                          gpsti_finish_run,
-                                         /* end */ NULL,
+                                         /* returned */ NULL,
                                          gpsti_finish_count};
     return &kind;
 }

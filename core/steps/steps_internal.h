@@ -31,7 +31,7 @@ typedef struct gpsti_step_kind {
        */
     gpsti_outcome (*run_all)(gpsti_run* run, gpsti_item* item);
     gpsti_outcome (*run)(gpsti_run* run, gpsti_batch* batch);
-    gpsti_outcome (*end)(gpsti_run* run, gpsti_batch* batch); /* it was PARKED, and is back; NULL: it never is */
+    gpsti_outcome (*returned)(gpsti_run* run, gpsti_batch* batch); /* it was PARKED, and is back; NULL: it never is */
     bool (*count)(gpst_pipeline* pipeline, const gpsti_service* service); /* as gpsti_step's */
 } gpsti_step_kind;
 

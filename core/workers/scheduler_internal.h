@@ -25,7 +25,7 @@ struct gpsti_client {
 
 struct gpsti_scheduler {
     gpsti_host* host;
-    gpsti_mutex mutex;           /* guards every client's flow, too */
+    gpsti_mutex mutex;           /* guards every client, too */
     struct gpsti_lock_held held; /* what gpsti_lock gives */
     gpsti_cond work;             /* a task may have become runnable: for helping threads */
     gpsti_thread* threads;
