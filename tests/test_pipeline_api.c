@@ -416,7 +416,7 @@ static int call_everything_in_a_child(kit* self, gpst_pipeline* pull, gpst_pipel
     gpst_pipeline_close(push); /* those that return nothing do nothing, and do not hang */
     gpst_pipeline_release(push, held);
     gpst_pipeline_query_stats(push, &stats);
-    if (stats.n_stages != 0 || push->flow->closed || push->items.lists[GPSTI_ITEM_HELD].n != 1)
+    if (stats.n_stages != 0 || push->threads->closed || push->items.lists[GPSTI_ITEM_HELD].n != 1)
         return 7;
     gpst_context_destroy(self->context);
     return 0;
