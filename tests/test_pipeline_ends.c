@@ -309,6 +309,186 @@ static void test_cancelled(void** state) {
     kit_close(self.kit);
 }
 
+/* ---- a pipeline that hands one number out after the other ------------------------------------------------------- */
+
+enum { N_HANDED = 5 };
+
+typedef struct handing {
+    uint32_t n_ends; /* calls of the end so far */
+    uint32_t skip_at;
+    gpsti_a32 n_cameras; /* bits of those that were asked */
+} handing;
+
+static gpst_result pass(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return put(task, 1, 0);
+}
+
+static gpst_result hand_out(void* user_data, gpst_task* task) {
+    handing* const self = (handing*)user_data;
+    gpsti_a32_store(&self->n_cameras, gpsti_a32_load(&self->n_cameras) | (1u << task->item->camera));
+    const uint32_t n = ++self->n_ends;
+    if (n > N_HANDED)
+        return GPST_END;
+    const gpst_result result = put(task, 1, n);
+    return n == self->skip_at ? GPST_SKIPPED : result;
+}
+
+static gpst_pipeline* open_handing(kit* its, handing* self, uint32_t n_slots) {
+    gpst_pipeline* pipeline = NULL;
+    gpst_stage_host(&its->stages[0], GPST_SET(0), GPST_SET(1), pass, self);
+    its->stages[0].end = hand_out;
+    its->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(its);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    desc.source = NULL;
+    desc.sink = NULL;
+    desc.n_slots = n_slots;
+    desc.n_results = 1;
+    desc.results[0] = gpst_result_of(1, GPST_ON_HOST);
+    assert_int_equal(gpst_pipeline_create(its->context, &desc, &pipeline), GPST_OK);
+    return pipeline;
+}
+
+static void submit_one(gpst_pipeline* pipeline, uint32_t camera) {
+    uint32_t value = 0;
+    const gpst_input input = an_input(camera, &value);
+    assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+}
+
+/* The next result, by looks that never wait. */
+static gpst_result poll(gpst_pipeline* pipeline, const gpst_item** item) {
+    gpst_result result = GPST_ERROR_WOULD_BLOCK;
+    for (int tries = 0; result == GPST_ERROR_WOULD_BLOCK && tries < 20000; tries++) {
+        result = gpst_pipeline_next_result(pipeline, 0, item);
+        if (result == GPST_ERROR_WOULD_BLOCK)
+            gpsti_sleep_ns(1000000);
+    }
+    return result;
+}
+
+/* Who only looks, and holds what it gets, is given all; after a stop as after a close; SKIPPED is not the last. */
+static void test_polled(void** state) {
+    (void)state;
+    for (int stops = 0; stops < 2; stops++)
+        for (uint32_t skip_at = 0; skip_at <= 2; skip_at += 2) {
+            handing self = GPST_ZERO;
+            const gpst_item* items[N_HANDED + 1];
+            const gpst_item* item = NULL;
+            kit* const its = kit_open("cpu", 2);
+            gpst_pipeline* const pipeline = open_handing(its, &self, 1);
+            self.skip_at = skip_at;
+            submit_one(pipeline, 0);
+            if (stops)
+                gpst_pipeline_stop(pipeline);
+            else
+                gpst_pipeline_close(pipeline);
+            for (uint32_t n = 0; n <= N_HANDED; n++) {
+                uint32_t value = 0;
+                assert_int_equal(poll(pipeline, &items[n]), GPST_OK);
+                assert_int_equal(items[n]->result, n > 0 && n == skip_at ? GPST_SKIPPED : GPST_OK);
+                if (items[n]->result != GPST_OK)
+                    continue;
+                memcpy(&value, items[n]->sets[1].pictures[0].data, sizeof value);
+                assert_int_equal(value, n);
+            }
+            assert_int_equal(poll(pipeline, &item), GPST_END);
+            for (uint32_t n = 0; n <= N_HANDED; n++)
+                gpst_pipeline_release(pipeline, items[n]);
+            assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+            kit_close(its);
+        }
+}
+
+/* A drain behind a stop waits for what stages have; a camera whose only input was refused has no end. */
+static void test_stopped(void** state) {
+    handing self = GPST_ZERO;
+    uint32_t value = 0;
+    const gpst_input late = an_input(1, &value);
+    const gpst_item* item = NULL;
+    (void)state;
+    kit* const its = kit_open("cpu", 2);
+    gpst_pipeline* const pipeline = open_handing(its, &self, N_HANDED + 2);
+    submit_one(pipeline, 0);
+    assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &item), GPST_OK);
+    gpst_pipeline_release(pipeline, item);
+    gpst_pipeline_stop(pipeline);
+    assert_int_equal(gpst_pipeline_submit(pipeline, &late, SOON_NS, NULL), GPST_ERROR_CLOSED);
+    for (uint32_t n = 0; n < N_HANDED; n++) {
+        assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &item), GPST_OK);
+        assert_int_equal(item->camera, 0);
+        gpst_pipeline_release(pipeline, item);
+    }
+    assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &item), GPST_END);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&self.n_cameras), 1);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(its);
+}
+
+static gpst_result swallow(void* user_data, const gpst_item* item) {
+    (void)item;
+    gpsti_a32_add((gpsti_a32*)user_data, 1);
+    return GPST_OK;
+}
+
+/* The same with a sink, where nobody else is inside. */
+static void test_drained_behind_a_stop(void** state) {
+    handing self = GPST_ZERO;
+    gpsti_a32 n_told = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    kit* const its = kit_open("cpu", 2);
+    gpst_stage_host(&its->stages[0], GPST_SET(0), GPST_SET(1), pass, &self);
+    its->stages[0].end = hand_out;
+    its->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(its);
+    desc.source = NULL;
+    desc.sink = swallow;
+    desc.sink_user_data = &n_told;
+    assert_int_equal(gpst_pipeline_create(its->context, &desc, &pipeline), GPST_OK);
+    submit_one(pipeline, 0);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    gpst_pipeline_stop(pipeline);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&n_told), 1 + N_HANDED);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(its);
+}
+
+/* Results that are held leave no memory for what a stage has: next_result says so instead of waiting for ever. */
+static void test_held_results_leave_no_memory(void** state) {
+    handing self = GPST_ZERO;
+    const gpst_item* items[N_HANDED + 1];
+    gpst_context_desc context = GPST_ZERO;
+    gpst_result result = GPST_OK;
+    uint32_t n = 0;
+    (void)state;
+    kit* const its = kit_open("cpu", 1);
+    context.backend = "cpu";
+    context.n_workers = 1;
+    context.max_host_bytes = 7 * 4096;
+    kit_reopen(its, &context);
+    gpst_pipeline* const pipeline = open_handing(its, &self, 1);
+    submit_one(pipeline, 0);
+    gpst_pipeline_close(pipeline);
+    while (n <= N_HANDED && (result = gpst_pipeline_next_result(pipeline, SOON_NS, &items[n])) == GPST_OK)
+        n++;
+    assert_int_equal(result, GPST_ERROR_BUDGET);
+    assert_true(n > 1);
+    assert_non_null(strstr(gpst_last_reason(), "results are held"));
+    gpsti_a32_store(&its->log.n_errors, 0);
+    for (uint32_t i = 0; i < n; i++)
+        gpst_pipeline_release(pipeline, items[i]);
+    for (; n <= N_HANDED; n++) {
+        assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &items[n]), GPST_OK);
+        gpst_pipeline_release(pipeline, items[n]);
+    }
+    assert_int_equal(gpst_pipeline_next_result(pipeline, SOON_NS, &items[0]), GPST_END);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(its);
+}
+
 /* Where there is memory for one item, they wait as others do. */
 static void test_little_memory(void** state) {
     static ends self;
@@ -333,7 +513,9 @@ static void test_little_memory(void** state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pulled),    cmocka_unit_test(test_pushed),        cmocka_unit_test(test_taken),
-        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_little_memory),
+        cmocka_unit_test(test_cancelled), cmocka_unit_test(test_little_memory), cmocka_unit_test(test_polled),
+        cmocka_unit_test(test_stopped), cmocka_unit_test(test_drained_behind_a_stop),
+        cmocka_unit_test(test_held_results_leave_no_memory),
     };
     return cmocka_run_group_tests_name("pipeline_ends", tests, NULL, NULL);
 }

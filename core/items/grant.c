@@ -144,7 +144,8 @@ GPSTI_INTERN void gpsti_grant_end(gpsti_locked locked, gpsti_item* item) {
     for (int m = 0; m < GPSTI_MEMORIES; m++)
         gpsti_grant_set(item, m, 0);
     (void)gpsti_grants_serve(locked);
-    (void)gpsti_scheduler_settle(locked); /* items of other pipelines may begin; it may be the user who gave it back */
+    gpsti_scheduler_wake(locked);         /* items of other pipelines may begin */
+    (void)gpsti_scheduler_settle(locked); /* it may be the user who gave a result back */
 }
 
 /* ---- who waits ------------------------------------------------------------------------------ */

@@ -127,7 +127,8 @@ typedef struct gpst_stage_desc {
     /* HOST, not per_picture: optional. What the stage still has when no more items of a camera come: the source is at
        its end, or the pipeline is closed or stopped, and all items of the camera have ended; not after a cancel. Called
        with a new item of the camera, with the next index. GPST_OK: it goes on behind this stage, with the sets that the
-       call has made, and the stage is asked again. GPST_END: there is none. A failure is the item's, and the last call.
+       call has made, and the stage is asked again; nothing drops it. GPST_END: there is none. A failure is the item's,
+       and the last call.
        The stages of a camera are asked in their order, each when the items of the one before have ended; never two
        calls of a pipeline at once, and none beside func where concurrency is 1 */
     gpst_stage_func end;
@@ -193,9 +194,9 @@ typedef gpst_result (*gpst_source_func)(void* user_data, uint64_t index, gpst_in
 typedef gpst_result (*gpst_sink_func)(void* user_data, const gpst_item* item);
 
 /* Of every dropped item, once: item->result is GPST_DROPPED, stage the one in front of which it waited, reason the
-   rule. It has no pictures. One that submit refused has the index UINT64_MAX. A lent frame is given back after it. On
-   any thread, also several at once, and inside of submit, which it may call and which may come back to it; it must not
-   wait for the pipeline. */
+   rule. It has no pictures, and is not to be released. One that submit refused has the index UINT64_MAX. A lent frame
+   is given back after it. On any thread, also several at once, and inside of submit, which it may call and which may
+   come back to it; it must not wait for the pipeline. */
 typedef void (*gpst_dropped_func)(void* user_data, const gpst_item* item);
 
 typedef enum gpst_run_mode {

@@ -7,7 +7,7 @@
 /* The step that the camera's end has come to; the last one: it is through. */
 GPSTI_PRIVATE uint32_t gpsti_ends_step(const gpst_pipeline* pipeline, const gpsti_camera* camera) {
     const gpsti_plan* const plan = &pipeline->plan;
-    uint32_t s = camera->was_seen && plan->has_ends ? camera->ended : plan->n_steps - 1;
+    uint32_t s = camera->n_items > 0 && plan->has_ends ? camera->ended : plan->n_steps - 1;
     while (s + 1 < plan->n_steps && !plan->stages[plan->steps[s].first_stage].desc.end)
         s++;
     return s;
@@ -27,7 +27,8 @@ GPSTI_PRIVATE uint32_t gpsti_ends_camera(const gpst_pipeline* pipeline) {
         const gpsti_camera* const camera = &pipeline->items.cameras[c];
         const uint32_t s = gpsti_ends_step(pipeline, camera);
         const gpsti_step* const step = &pipeline->plan.steps[s];
-        const bool has_place = !step->gated || step->concurrency == 0 || step->queue.running < step->concurrency;
+        const bool has_place = (step->concurrency == 0 || step->queue.running < step->concurrency) &&
+                               (!step->held_by || !gpsti_queue_is_full(step->held_by, c));
         if (s + 1 < pipeline->plan.n_steps && has_place && (!camera->newest || camera->ending == s + 1))
             break;
     }
@@ -37,8 +38,8 @@ GPSTI_PRIVATE uint32_t gpsti_ends_camera(const gpst_pipeline* pipeline) {
 GPSTI_INTERN bool gpsti_ends_are_ready(gpsti_locked locked, const gpst_pipeline* pipeline) {
     const bool no_more = pipeline->plan.desc.source ? pipeline->items.source_done : pipeline->threads->closed;
     return pipeline->plan.has_ends && no_more && !pipeline->threads->source_running &&
-           gpsti_a32_load(&pipeline->signals.cancel) == 0 && gpsti_ends_camera(pipeline) < pipeline->items.n_cameras &&
-           gpsti_items_may_begin(locked, pipeline);
+           !pipeline->threads->source_rests && gpsti_a32_load(&pipeline->signals.cancel) == 0 &&
+           gpsti_ends_camera(pipeline) < pipeline->items.n_cameras && gpsti_items_may_begin(locked, pipeline);
 }
 
 /* A new item of the camera, behind that step. */
@@ -65,7 +66,7 @@ GPSTI_PRIVATE void gpsti_ends_pass(gpsti_camera* camera, uint32_t step) {
     camera->ending = 0;
 }
 
-GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
+GPSTI_INTERN bool gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     gpst_pipeline* const pipeline = run->pipeline;
     const uint32_t c = gpsti_ends_camera(pipeline);
     gpsti_camera* const camera = &pipeline->items.cameras[c];
@@ -73,8 +74,10 @@ GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     gpsti_item* const item = gpsti_items_take(locked, pipeline);
     char reason[GPST_REASON_BYTES] = "";
     gpsti_service service;
-    if (!item)
-        return;
+    if (!item) { /* none can be made: until one has ended */
+        pipeline->threads->source_rests = true;
+        return false;
+    }
     gpsti_ends_load(locked, item, c, step->index);
     camera->ending = step->index + 1;
     step->queue.running++;
@@ -91,16 +94,17 @@ GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     (void)gpsti_run_lock(run);
     pipeline->threads->source_running = false;
     step->queue.running--;
-    if (result != GPST_OK)
+    if (result == GPST_END || GPST_FAILED(result))
         gpsti_ends_pass(camera, step->index);
     if (result == GPST_END) {
         gpsti_queue_leave_order(locked, item);
         camera->n_items--;
         gpsti_items_put(locked, item);
-        return;
+        return true;
     }
     if (GPSTI_ENDS_ITEM(result))
         gpsti_item_fail(item, result, gpsti_step_name(&pipeline->plan, step), reason);
     pipeline->items.next_index++;
     gpsti_items_send(locked, &item->batch, gpsti_item_next_step(item, step->index));
+    return true;
 }

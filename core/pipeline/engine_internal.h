@@ -55,6 +55,8 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_locked locked, gpsti_batch* batch);
 /* Of the step's queue, those that may run now, as one batch; NULL: none may. */
 GPSTI_INTERN gpsti_batch* gpsti_queue_take(gpsti_locked locked, gpsti_step* step);
 GPSTI_INTERN bool gpsti_queue_may_take(gpsti_locked locked, const gpsti_step* step);
+/* BLOCK: as many items of the camera as may wait in front of that step, or more. Locked */
+GPSTI_INTERN bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera);
 /* A batch has left its step, or the device. */
 GPSTI_INTERN void gpsti_queue_leave(gpsti_locked locked, gpsti_batch* batch);
 GPSTI_INTERN void gpsti_queue_leave_device(gpsti_locked locked, gpsti_batch* batch);
@@ -100,7 +102,8 @@ GPSTI_INTERN void gpsti_run_goes_on(gpsti_locked locked, gpsti_batch* batch); /*
 
 GPSTI_INTERN bool gpsti_ends_are_over(const gpst_pipeline* pipeline); /* no stage has more items; locked */
 GPSTI_INTERN bool gpsti_ends_are_ready(gpsti_locked locked, const gpst_pipeline* pipeline); /* one may be asked now */
-GPSTI_INTERN void gpsti_ends_ask(gpsti_locked locked, gpsti_run* run);                      /* unlocked while it is */
+/* Unlocked while it is; false: none can be made. */
+GPSTI_INTERN bool gpsti_ends_ask(gpsti_locked locked, gpsti_run* run);
 
 /* ---- threads.c ---------------------------------------------------------------------------------- */
 

@@ -208,7 +208,7 @@ GPSTI_INTERN bool gpsti_items_end(gpsti_locked locked, gpsti_item* item) {
     gpsti_item_enter(locked, item, keeping == GPSTI_NOT_KEPT ? GPSTI_ITEM_RESULT : GPSTI_ITEM_HELD);
     gpsti_grant_rest(locked, item);
     if (keeping >= GPSTI_RELEASED)
-        gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
+        gpsti_item_enter(locked, item, keeping == GPSTI_IS_BACK ? GPSTI_ITEM_RUNS : GPSTI_ITEM_DEVICE);
     pipeline->threads->source_rests = false; /* its frame may be back */
     gpsti_items_time_full(pipeline);
     gpsti_items_wake_waiters(locked, pipeline);

@@ -165,6 +165,15 @@ GPSTI_PRIVATE bool gpsti_push_exhausted(const gpst_pipeline* pipeline) {
            gpsti_a32_load(&pipeline->items.in_flight) == pipeline->items.lists[GPSTI_ITEM_HELD].n;
 }
 
+/* Results that are held have what items need, those in flight or the next one of a stage's end. */
+GPSTI_PRIVATE bool gpsti_push_is_held_up(gpsti_locked locked, const gpst_pipeline* pipeline) {
+    const bool has_ends = pipeline->threads->closed && !gpsti_ends_are_over(pipeline);
+    return pipeline->items.lists[GPSTI_ITEM_HELD].n > 0 &&
+           (gpsti_grants_wait_for_user(locked, pipeline) ||
+            (has_ends && gpsti_items_n_under_way(pipeline) == 0 && !gpsti_items_may_begin(locked, pipeline) &&
+             gpsti_scheduler_is_quiet(locked)));
+}
+
 GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpsti_locked locked, gpst_pipeline* pipeline, int64_t timeout_ns,
                                                  const gpst_item** out) {
     const char* const function = "gpst_pipeline_next_result";
@@ -175,7 +184,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpsti_locked locked, gpst_pipel
         if (gpsti_push_exhausted(pipeline))
             return GPST_END;
         GPSTI_FAIL_IF(
-            lists[GPSTI_ITEM_HELD].n > 0 && gpsti_grants_wait_for_user(locked, pipeline), GPST_ERROR_BUDGET,
+            gpsti_push_is_held_up(locked, pipeline), GPST_ERROR_BUDGET,
             "%s: %u results are held, and leave no memory for the next: max_host_bytes=%llu, max_device_bytes=%llu",
             function, lists[GPSTI_ITEM_HELD].n, (unsigned long long)pipeline->context->info.max_host_bytes,
             (unsigned long long)pipeline->context->info.max_device_bytes);
@@ -188,6 +197,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_take_result(gpsti_locked locked, gpst_pipel
     pipeline->threads->taker = &gpsti_push_thread;
     gpsti_items_time_full(pipeline);
     gpsti_items_wake_waiters(locked, pipeline);
+    gpsti_scheduler_wake(locked); /* one result fewer waits: a stage may have its next one */
     *out = &item->shown;
     return GPST_OK;
 }
@@ -206,13 +216,14 @@ GPST_API gpst_result gpst_pipeline_next_result(gpst_pipeline* pipeline, int64_t 
 }
 
 /* The item is the user's no more; false: it is not, and the log says so. From now on a destroy waits for it. */
-GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, const gpst_item* shown, const char* function) {
+GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, const gpst_item* shown, gpsti_item_state until,
+                                        const char* function) {
     gpsti_item* const item = (gpsti_item*)(uintptr_t)shown;
     uint32_t in_sink = GPSTI_IN_SINK;
     const gpsti_locked locked = gpsti_lock(pipeline->context);
     const bool held = item->pipeline == pipeline && item->state == GPSTI_ITEM_HELD;
     if (held)
-        gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
+        gpsti_item_enter(locked, item, until);
     const bool taken = held || (item->pipeline == pipeline && gpsti_a32_cas(&item->keeping, &in_sink, GPSTI_RELEASED));
     gpsti_unlock(locked);
     if (!taken)
@@ -224,7 +235,7 @@ GPSTI_PRIVATE bool gpsti_push_take_back(gpst_pipeline* pipeline, const gpst_item
 GPST_API void gpst_pipeline_release(gpst_pipeline* pipeline, const gpst_item* item) {
     if (!pipeline || !item || GPST_FAILED(gpsti_context_check(pipeline->context, "gpst_pipeline_release")))
         return;
-    if (gpsti_push_take_back(pipeline, item, "gpst_pipeline_release"))
+    if (gpsti_push_take_back(pipeline, item, GPSTI_ITEM_RUNS, "gpst_pipeline_release"))
         gpsti_items_release((gpsti_item*)(uintptr_t)item);
 }
 
@@ -241,7 +252,7 @@ GPST_API gpst_result gpst_pipeline_release_after(gpst_pipeline* pipeline, const 
     GPSTI_TRY(gpsti_context_check(pipeline->context, function));
     GPSTI_FAIL_IF(!item, GPST_ERROR_ARGUMENT, "%s: item=NULL: required", function);
     GPSTI_TRY(gpsti_stream_check(stream, function));
-    GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, item, function), GPST_ERROR_ARGUMENT,
+    GPSTI_FAIL_IF(!gpsti_push_take_back(pipeline, item, GPSTI_ITEM_DEVICE, function), GPST_ERROR_ARGUMENT,
                   "%s: item=%p: not handed out, or released already", function, (const void*)item);
     const gpst_result result = stream->device->info.asynchronous
                                    ? gpsti_stream_notify(stream, gpsti_push_stream_came, held)
@@ -268,6 +279,7 @@ GPST_API gpst_result gpst_pipeline_drain(gpst_pipeline* pipeline, int64_t timeou
     const int64_t deadline_ns = gpsti_deadline(timeout_ns);
     gpst_result result = GPST_OK;
     const gpsti_locked locked = gpsti_threads_enter(pipeline);
+    gpsti_threads_notice(pipeline);
     while (result == GPST_OK && ((pipeline->plan.desc.sink ? gpsti_items_n_under_way(pipeline)
                                                            : gpsti_a32_load(&pipeline->items.in_flight)) > 0 ||
                                  (pipeline->threads->closed && !gpsti_ends_are_over(pipeline)))) {

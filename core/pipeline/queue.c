@@ -176,9 +176,8 @@ GPSTI_INTERN bool gpsti_queue_drop_oldest(gpsti_locked locked, gpst_pipeline* pi
     return found != NULL;
 }
 
-/* BLOCK: as many items of the camera as may wait in front of that step, or more. Those that wait there for the turn of
-   an item behind do not count. */
-GPSTI_PRIVATE bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera) {
+/* Those that wait there for the turn of an item behind do not count. */
+GPSTI_INTERN bool gpsti_queue_is_full(const gpsti_step* step, uint32_t camera) {
     uint32_t n = 0;
     for (const gpsti_batch* batch = step->queue.head; batch; batch = batch->next)
         n += batch->item->shown.camera == camera ? 1 : 0;
@@ -192,8 +191,8 @@ GPSTI_INTERN void gpsti_queue_put(gpsti_locked locked, gpsti_batch* batch) {
     gpsti_step* const step = gpsti_batch_step(batch);
     const bool whole = gpsti_batch_is_whole(batch), ends = step->index + 1 == item->pipeline->plan.n_steps;
     batch->ready_ns = gpsti_now_ns();
-    item->may_drop =
-        whole && !ends && !batch->returned && item->arrived != step->index + 1 && !gpsti_item_has_failed(item);
+    item->may_drop = whole && !ends && !batch->returned && item->arrived != step->index + 1 &&
+                     !item->given.handed_out && !gpsti_item_has_failed(item);
     if (whole)
         item->arrived = step->index + 1;
     if (step->ordered && !batch->returned && !gpsti_queue_is_turn(item, step->index))

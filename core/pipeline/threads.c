@@ -155,8 +155,7 @@ GPSTI_PRIVATE bool gpsti_threads_work(gpsti_locked locked, gpst_pipeline* pipeli
         batch = gpsti_threads_choose(locked, pipeline);
     }
     if (!batch && !asked && gpsti_ends_are_ready(locked, pipeline)) {
-        asked = true;
-        gpsti_ends_ask(locked, &run);
+        asked = gpsti_ends_ask(locked, &run);
         batch = gpsti_threads_choose(locked, pipeline);
     }
     if (batch) {
@@ -215,8 +214,11 @@ GPSTI_INTERN void gpsti_threads_leave(gpsti_locked locked, gpst_pipeline* pipeli
 
 GPSTI_INTERN void gpsti_threads_notice(gpst_pipeline* pipeline) {
     const bool cancel = gpsti_a32_load(&pipeline->signals.cancel) != 0;
-    if (cancel || gpsti_a32_load(&pipeline->signals.stop) != 0)
+    const bool no_more = cancel || gpsti_a32_load(&pipeline->signals.stop) != 0;
+    if (no_more && !(pipeline->items.source_done && pipeline->threads->closed)) {
         pipeline->items.source_done = pipeline->threads->closed = true;
+        gpsti_scheduler_wake(&pipeline->context->scheduler->held); /* stages may have more items */
+    }
     if (cancel && !pipeline->threads->cancel_noticed) {
         pipeline->threads->cancel_noticed = true;
         gpst_reader_cancel(pipeline->files.reader);

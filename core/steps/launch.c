@@ -151,7 +151,7 @@ GPSTI_PRIVATE gpst_result gpsti_launch_warp(const gpsti_batch* batch, const gpst
     bool together = gpsti_batch_step(batch)->one_warp && batch->item->pipeline->plan.batch_most > 1 &&
                     !gpsti_stage_is_listed(&stage->desc);
     for (uint32_t i = 0; i < batch->n; i++)
-        together = together && !batch->items[i]->posed;
+        together = together && !batch->items[i]->posed && batch->items[i]->sets[gpsti_stage_from(&stage->desc)].n == 1;
     if (together)
         return gpsti_launch_warp_of(batch->items, batch->n, stage);
     for (uint32_t i = 0; i < batch->n; i++)

@@ -130,12 +130,15 @@ GPSTI_PRIVATE void gpsti_scheduler_call_worker(gpsti_scheduler* scheduler) {
     gpsti_cond_signal(&worker->called);
 }
 
-GPSTI_INTERN void gpsti_scheduler_wake(gpsti_locked locked) {
-    gpsti_scheduler* const scheduler = locked->scheduler;
-    if (scheduler->n_helpers > 0) /* each can run the tasks of one client only */
-        gpsti_cond_broadcast(&scheduler->work);
+GPSTI_PRIVATE void gpsti_scheduler_call_one(gpsti_scheduler* scheduler) {
     if (scheduler->sleepers && scheduler->n_waking == 0 && gpsti_scheduler_has_work(scheduler))
         gpsti_scheduler_call_worker(scheduler);
+}
+
+GPSTI_INTERN void gpsti_scheduler_wake(gpsti_locked locked) {
+    if (locked->scheduler->n_helpers > 0) /* each can run the tasks of one client only */
+        gpsti_cond_broadcast(&locked->scheduler->work);
+    gpsti_scheduler_call_one(locked->scheduler);
 }
 
 GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_locked locked) {
@@ -145,11 +148,12 @@ GPSTI_INTERN void gpsti_scheduler_wake_all(gpsti_locked locked) {
     gpsti_cond_broadcast(&scheduler->work);
 }
 
-/* What memory somebody gives up for others may let a source be asked: no worker sleeps beside work. */
+/* What memory somebody gives up for others may let a source be asked: no worker sleeps beside work. Helpers are not
+   woken, who come to rest by turns. */
 GPSTI_INTERN bool gpsti_scheduler_settle(gpsti_locked locked) {
     gpsti_scheduler* const scheduler = locked->scheduler;
     const bool moves = scheduler->n_working == 0 && scheduler->quiet && scheduler->quiet(locked);
-    gpsti_scheduler_wake(locked);
+    gpsti_scheduler_call_one(scheduler);
     return moves;
 }
 
