@@ -5,6 +5,7 @@
 #include "pipeline_tuned.h"
 
 #include <fcntl.h>
+#include <time.h>
 
 #define PATIENCE_NS ((int64_t)20000000000) /* longer than any machine needs */
 #define BEGIN_NS 1000000                   /* after a run's start no worker begins for so long */
@@ -551,6 +552,69 @@ static void test_memory_for_one_item(void** state) {
     }
 }
 
+/* ---- workers that wait in each other's sight -------------------------------------------------------- */
+
+#define SLOW_US 100000
+
+static uint8_t slow_pixels[64];
+
+static gpst_result slow_source(void* user_data, uint64_t index, gpst_input* out) {
+    memset(out, 0, sizeof *out);
+    out->frame = kit_shape(8, 8);
+    out->frame.data = slow_pixels;
+    return index < *(const uint64_t*)user_data ? GPST_OK : GPST_END;
+}
+
+/* A run of its own on the slow device, for which its worker waits. */
+static gpst_result run_slowly(void* user_data, gpst_task* task) {
+    uint64_t n_items = 3;
+    gpst_mask_desc threshold = GPST_ZERO;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_stage_desc stage;
+    gpst_pipeline* pipeline = NULL;
+    (void)task;
+    threshold.kind = GPST_MASK_THRESHOLD;
+    gpst_stage_mask(&stage, 0, 1, &threshold);
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.source = slow_source;
+    desc.source_user_data = &n_items;
+    desc.mode = GPST_RUN_ENGINE;
+    desc.n_slots = 1;
+    gpst_result result = gpst_pipeline_create((gpst_context*)user_data, &desc, &pipeline);
+    if (result == GPST_OK)
+        result = gpst_pipeline_run(pipeline);
+    gpst_pipeline_destroy(pipeline);
+    return result;
+}
+
+/* Two workers that wait for runs inside of their stages do not wake each other without end. */
+static void test_waiting_takes_no_cpu(void** state) {
+    uint64_t n_items = 2;
+    gpst_pipeline_desc desc = GPST_ZERO;
+    gpst_stage_desc stage;
+    gpst_pipeline* pipeline = NULL;
+    (void)state;
+    kit* const self = kit_open("sim:kernel_us=100000", 2); /* SLOW_US */
+    gpst_stage_host(&stage, GPST_SET(0), 0, run_slowly, self->context);
+    desc.stages = &stage;
+    desc.n_stages = 1;
+    desc.source = slow_source;
+    desc.source_user_data = &n_items;
+    desc.mode = GPST_RUN_ENGINE;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    const clock_t cpu_start = clock();
+    const int64_t start_ns = gpsti_now_ns();
+    assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+    const double cpu_s = (double)(clock() - cpu_start) / CLOCKS_PER_SEC;
+    const double wall_s = (double)(gpsti_now_ns() - start_ns) * 1e-9;
+    assert_true(wall_s >= 3 * SLOW_US * 1e-6);
+    if (cpu_s > wall_s / 4)
+        fail_msg("waiting took %.2f s of the cores in %.2f s", cpu_s, wall_s);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_nothing_waits),
@@ -566,6 +630,7 @@ int main(void) {
         cmocka_unit_test(test_cold_reads_hold_no_worker),
         cmocka_unit_test(test_a_failed_output_is_the_last),
         cmocka_unit_test(test_memory_for_one_item),
+        cmocka_unit_test(test_waiting_takes_no_cpu),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
