@@ -125,12 +125,24 @@ static item_plan* hear_result(plan* self, const gpst_item* got) {
     return item;
 }
 
+/* With n_held it keeps as many, and releases the one that it has had longest; destroy gives the others back. Where
+   memory is short nobody else could release any. */
 static gpst_result run_sink(void* user_data, const gpst_item* got) {
     plan* const self = (plan*)user_data;
+    const bool keeps = self->n_held > 0 && !self->world->is_host_short && !self->world->is_device_short;
     REQUIRE(atomic_fetch_add(&self->n_in_sink, 1) == 0);
     hear_result(self, got);
+    if (keeps && self->n_kept == self->n_held) {
+        const gpst_item* const oldest = self->kept[0];
+        if (oldest->result == GPST_OK)
+            check_pictures(item_of(self, oldest), oldest);
+        memmove(self->kept, self->kept + 1, --self->n_kept * sizeof *self->kept);
+        gpst_pipeline_release(self->pipeline, oldest);
+    }
+    if (keeps)
+        self->kept[self->n_kept++] = got;
     atomic_fetch_sub(&self->n_in_sink, 1);
-    return GPST_OK;
+    return keeps ? GPST_KEPT : GPST_OK;
 }
 
 static void on_dropped(void* user_data, const gpst_item* got) {

@@ -126,6 +126,8 @@ struct plan {
     bool writes;        /* ENCODE and WRITE */
     uint32_t encoded;   /* the set */
     gpst_encode_desc encode;
+    const gpst_item* kept[8]; /* n_held at most, by the sink */
+    uint32_t n_kept;
     uint32_t n_held, fail_early_every, would_block_every, stream_every;
     bool with_priorities, submits_forever;
     bool may_drop, has_time; /* has_time: a mean of masks */
