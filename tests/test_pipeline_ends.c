@@ -18,7 +18,8 @@ typedef struct told {
 typedef struct ends {
     kit* kit;
     uint32_t sums[N_CAMERAS];
-    uint32_t n_seen[N_CAMERAS], n_counted[N_CAMERAS]; /* by the first and the last stage */
+    uint32_t n_seen[N_CAMERAS]; /* by the first stage, */
+    gpsti_a32 n_counted[N_CAMERAS]; /* and by the last one, which has no order */
     uint32_t n_sum_ends[N_CAMERAS], n_count_ends[N_CAMERAS];
     uint32_t fail_at; /* the n-th item that the sum hands out fails; 0: none */
     gpsti_a32 in_sum; /* calls of the sum and its end now inside */
@@ -71,7 +72,7 @@ static gpst_result end_sum(void* user_data, gpst_task* task) {
 }
 
 static gpst_result count(void* user_data, gpst_task* task) {
-    ((ends*)user_data)->n_counted[task->item->camera]++;
+    gpsti_a32_add(&((ends*)user_data)->n_counted[task->item->camera], 1);
     return GPST_OK;
 }
 
@@ -80,7 +81,7 @@ static gpst_result end_count(void* user_data, gpst_task* task) {
     const uint32_t camera = task->item->camera;
     if (++self->n_count_ends[camera] > 1)
         return GPST_END;
-    return put(task, 3, self->n_counted[camera]);
+    return put(task, 3, gpsti_a32_load(&self->n_counted[camera]));
 }
 
 static gpst_input an_input(uint64_t index, uint32_t* value) {
