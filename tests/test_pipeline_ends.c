@@ -281,11 +281,12 @@ static void test_taken(void** state) {
     kit_close(self.kit);
 }
 
-static gpst_result cancelling_sink(void* user_data, const gpst_item* item) {
-    ends* const self = (ends*)user_data;
-    if (item->index == 4)
-        gpst_pipeline_cancel(self->kit->pipeline);
-    return GPST_OK;
+/* The cancel comes before the last input is known to be the last. */
+static gpst_result cancelling_source(void* user_data, uint64_t index, gpst_input* out) {
+    const gpst_result result = source(user_data, index, out);
+    if (result == GPST_END)
+        gpst_pipeline_cancel(((ends*)user_data)->kit->pipeline);
+    return result;
 }
 
 /* After a cancel nobody is asked; after a stop all are. */
@@ -296,7 +297,7 @@ static void test_cancelled(void** state) {
     memset(&self, 0, sizeof self);
     self.kit = kit_open("cpu", 2);
     gpst_pipeline_desc desc = describe(&self);
-    desc.sink = cancelling_sink;
+    desc.source = cancelling_source;
     assert_int_equal(gpst_pipeline_create(self.kit->context, &desc, &self.kit->pipeline), GPST_OK);
     assert_int_equal(gpst_pipeline_run(self.kit->pipeline), GPST_ERROR_CANCELLED);
     for (uint32_t c = 0; c < N_CAMERAS; c++)
