@@ -599,26 +599,6 @@ static void test_limits_without_files(void** state) {
     assert_true(limits.cores_quota == 0.0 && limits.ram_available_bytes == limits.ram_bytes / 2);
 }
 
-static void test_threads_that_run(void** state) {
-    (void)state;
-    assert_int_equal(gpsti_threads_running_under(test_directory), 0);
-    test_tree("/proc/loadavg", "0.20 0.18 0.12 3/80 11206\n");
-    assert_int_equal(gpsti_threads_running_under(test_directory), 3);
-    test_tree("/proc/loadavg", "100.20 90.18 80.12 128/4711 11206\n");
-    assert_int_equal(gpsti_threads_running_under(test_directory), 128);
-    test_tree("/proc/loadavg", "17/80");
-    assert_int_equal(gpsti_threads_running_under(test_directory), 17);
-    test_tree("/proc/loadavg", "/80 9\n");
-    assert_int_equal(gpsti_threads_running_under(test_directory), 0);
-    test_tree("/proc/loadavg", "0.20 0.18 0.12 no\n");
-    assert_int_equal(gpsti_threads_running_under(test_directory), 0);
-#if defined(__linux__)
-    uint32_t n = gpsti_threads_running_under("");
-    assert_true(n >= 1 || access("/proc/loadavg", R_OK) != 0);
-    assert_true(n < 1000000);
-#endif
-}
-
 static void test_use_of_cores(void** state) {
     static const struct {
         const char* text;
@@ -667,7 +647,6 @@ int main(void) {
         TEST_IN_DIRECTORY(test_limits_cgroup_v2),
         TEST_IN_DIRECTORY(test_limits_cgroup_v1),
         TEST_IN_DIRECTORY(test_limits_without_files),
-        TEST_IN_DIRECTORY(test_threads_that_run),
         TEST_IN_DIRECTORY(test_use_of_cores),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -572,29 +572,6 @@ static void test_faults(void** state) {
     assert_true(n >= 4);
 }
 
-/* ---- what growing takes ----------------------------------------------------------- */
-
-/* Of the thread that makes memory, and of whom it makes it for; what is found took nothing. */
-static void test_growth_is_counted_once(void** state) {
-    test_pool t;
-    gpst_buffer buffer;
-    gpsti_a64 grown;
-    (void)state;
-    gpsti_a64_store(&grown, 0);
-    test_begin(&t, 64 * TEST_MIB, 0);
-    const int64_t here_ns = gpsti_pool_growth_here_ns();
-    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, true, &grown, &buffer), GPST_OK);
-    const int64_t took_ns = (int64_t)gpsti_a64_load(&grown);
-    assert_true(took_ns > 0);
-    assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
-    gpst_pool_release(t.pool, &buffer);
-    assert_int_equal(gpsti_pool_acquire_now(t.pool, 5000, true, &grown, &buffer), GPST_OK); /* the same memory */
-    assert_int_equal(gpsti_a64_load(&grown), took_ns);
-    assert_int_equal(gpsti_pool_growth_here_ns() - here_ns, took_ns);
-    gpst_pool_release(t.pool, &buffer);
-    test_end(&t, 0);
-}
-
 #if defined(__linux__)
 /* Is a page of each 2 MiB in memory? */
 static bool test_is_used(const gpst_buffer* buffer, size_t bytes) {
@@ -629,7 +606,7 @@ static void test_memory_that_will_be_filled(void** state) {
         test_begin(&t, 64 * TEST_MIB, 0);
         desc.huge_pages = choices[i % 2];
         assert_int_equal(gpst_pool_create(t.context, &desc, &pool), GPST_OK);
-        assert_int_equal(gpsti_pool_acquire_now(pool, rows[r].bytes, rows[r].is_filled, NULL, &a), GPST_OK);
+        assert_int_equal(gpsti_pool_acquire_now(pool, rows[r].bytes, rows[r].is_filled, &a), GPST_OK);
         gpst_pool_query_info(pool, &info);
         if (info.hugetlb_bytes == 0) /* those are there from the first */
             assert_int_equal(test_is_used(&a, rows[r].bytes), rows[r].is_used);
@@ -649,7 +626,7 @@ int main(void) {
         cmocka_unit_test(test_device_failure), cmocka_unit_test(test_device_lost),
         cmocka_unit_test(test_huge_pages),     cmocka_unit_test(test_huge_pages_choice),
         cmocka_unit_test(test_waiters),        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_faults),         cmocka_unit_test(test_growth_is_counted_once),
+        cmocka_unit_test(test_faults),
 #if defined(__linux__)
         cmocka_unit_test(test_memory_that_will_be_filled),
 #endif

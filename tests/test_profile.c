@@ -133,37 +133,6 @@ static void test_clock_scales_sampled_cpu_time(void** state) {
     assert_int_equal(gpsti_clock_cpu_ns(&stage), 8);
 }
 
-/* Of so many services, asked of the first of each bunch alone, which is counted when it is over. */
-static uint64_t samples_of(uint32_t n_services, uint32_t n_bunch, int64_t busy_ns) {
-    memset(&stage, 0, sizeof stage);
-    for (uint32_t i = 0; i < n_services; i += n_bunch) {
-        const bool wanted = gpsti_clock_wants_cpu(&stage);
-        for (uint32_t b = 0; b < n_bunch; b++)
-            gpsti_clock_add(&stage, busy_ns, 0, 0, false);
-        if (wanted)
-            gpsti_clock_add_cpu(&stage, busy_ns, busy_ns);
-    }
-    return stage.cpu_samples;
-}
-
-static void test_clock_samples_long_services_always_and_short_ones_rarely(void** state) {
-    (void)state;
-    assert_int_equal(samples_of(160, 1, 1000000), 160);
-    assert_int_equal(samples_of(160, 1, 999999), 10);
-    assert_int_equal(samples_of(25600, 1, 10000), 100);
-    assert_int_equal(samples_of(1600, 10, 1000000), 160); /* all that are asked of */
-    assert_int_equal(samples_of(1500, 15, 999999), 34); /* every third one: 15 of others are fewer than 16, 30 are not */
-    assert_in_range(samples_of(25500, 15, 10000), 90, 100);
-}
-
-/* Its clock may have counted nothing: a writer's that had no file to write. */
-static void test_clock_that_was_sampled_but_counted_nothing(void** state) {
-    (void)state;
-    memset(&stage, 0, sizeof stage);
-    gpsti_clock_add_cpu(&stage, 4, 5);
-    assert_true(gpsti_clock_wants_cpu(&stage));
-}
-
 static void test_busy_is_the_union(void** state) {
     (void)state;
     gpsti_busy busy = GPST_ZERO;
@@ -358,8 +327,6 @@ int main(void) {
         cmocka_unit_test(test_histogram_quantiles_are_within_a_sixteenth),
         cmocka_unit_test(test_clock_report),
         cmocka_unit_test(test_clock_scales_sampled_cpu_time),
-        cmocka_unit_test(test_clock_samples_long_services_always_and_short_ones_rarely),
-        cmocka_unit_test(test_clock_that_was_sampled_but_counted_nothing),
         cmocka_unit_test(test_busy_is_the_union), cmocka_unit_test(test_busy_is_closed),
         cmocka_unit_test(test_clock_takes_services_for_usual),
         cmocka_unit_test(test_busy_in_any_order),

@@ -104,21 +104,6 @@ GPSTI_INTERN uint32_t gpsti_file_resident_pct(const gpsti_file* file, uint64_t o
     (void)munmap(map, length);
     return (uint32_t)(n_resident * 100 / n_pages);
 }
-
-/* The system only begins: a read of the last byte waits for it. */
-GPSTI_INTERN gpst_result gpsti_file_fetch(const gpsti_file* file, const char* path, uint64_t offset_bytes,
-                                          uint64_t bytes, uint64_t wait_bytes) {
-    char last;
-    size_t done = 0;
-    const int code = posix_fadvise((int)file->handle, (off_t)offset_bytes, (off_t)bytes, POSIX_FADV_WILLNEED);
-    if (code)
-        return gpsti_os_fail("read ahead", path, code);
-    return gpsti_file_read(file, path, &last, 1, offset_bytes + wait_bytes - 1, &done);
-}
-
-GPSTI_INTERN void gpsti_file_forget(const gpsti_file* file) {
-    (void)posix_fadvise((int)file->handle, 0, 0, POSIX_FADV_DONTNEED);
-}
 #else
 GPSTI_INTERN gpst_result gpsti_file_open_direct(const gpsti_file* file, const char* path, gpsti_file* out,
                                                 gpsti_direct_rules* rules) {
@@ -135,15 +120,4 @@ GPSTI_INTERN uint32_t gpsti_file_resident_pct(const gpsti_file* file, uint64_t o
     (void)bytes;
     return 100;
 }
-
-GPSTI_INTERN gpst_result gpsti_file_fetch(const gpsti_file* file, const char* path, uint64_t offset_bytes,
-                                          uint64_t bytes, uint64_t wait_bytes) {
-    (void)file;
-    (void)offset_bytes;
-    (void)bytes;
-    (void)wait_bytes;
-    return gpsti_fail(GPST_ERROR_UNSUPPORTED, "read ahead \"%s\": not on this system", path);
-}
-
-GPSTI_INTERN void gpsti_file_forget(const gpsti_file* file) { (void)file; }
 #endif

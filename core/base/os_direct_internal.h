@@ -19,13 +19,6 @@ GPSTI_INTERN gpst_result gpsti_file_open_direct(const gpsti_file* file, const ch
    neither the process's own nor writable. At most 4096 pages are looked at. Never touches one. */
 GPSTI_INTERN uint32_t gpsti_file_resident_pct(const gpsti_file* file, uint64_t offset_bytes, size_t bytes);
 
-/* Asks for a range to come into the page cache, and waits until the first wait_bytes are there; UNSUPPORTED where that
-   cannot be asked for. */
-GPSTI_INTERN gpst_result gpsti_file_fetch(const gpsti_file* file, const char* path, uint64_t offset_bytes,
-                                          uint64_t bytes, uint64_t wait_bytes);
-/* The file's clean pages leave the page cache, where the system lets them. */
-GPSTI_INTERN void gpsti_file_forget(const gpsti_file* file);
-
 /* ---- io_uring ------------------------------------------------------------------ */
 
 #define GPSTI_URING_DEPTH 8                 /* pieces of one read in flight */

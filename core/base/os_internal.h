@@ -212,9 +212,6 @@ GPSTI_INTERN void gpsti_limits_query(gpsti_limits* out); /* opens some files: 0.
 GPSTI_INTERN uint32_t gpsti_page_bytes(void);
 /* The same from a copy of /proc and /sys under root ("" = the system's own). */
 GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out);
-/* Threads of the whole machine that run or wait for a core at this moment, the caller with them; 0 = the system does
-   not say. Reads a file: a few us. */
-GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root);
 
 /* CPU time so far, of every core together: of this process, and of everything that ran, other machines on the same
    processor included. known: the system counts it, and the process may run on every core that it counts. Steps of 10 ms

@@ -183,17 +183,6 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) 
     gpsti_limits_cores(out);
 }
 
-/* "0.20 0.18 0.12 3/80 11206": the fourth. */
-GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root) {
-    char text[128];
-    if (!gpsti_read_text(root, "/proc/loadavg", text, sizeof text))
-        return 0;
-    const char* at = strchr(text, '/');
-    while (at && at > text && at[-1] != ' ')
-        at--;
-    return at ? (uint32_t)strtoul(at, NULL, 10) : 0;
-}
-
 /* "cpu  user nice system idle iowait irq softirq steal guest guest_nice", in ticks; guests are in user already. */
 GPSTI_PRIVATE bool gpsti_core_ticks(const char* text, uint64_t* out) {
     const char* at = text + 3;

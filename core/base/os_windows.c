@@ -495,11 +495,6 @@ GPSTI_INTERN void gpsti_limits_query_under(const char* root, gpsti_limits* out) 
     gpsti_limits_cores(out);
 }
 
-GPSTI_INTERN uint32_t gpsti_threads_running_under(const char* root) {
-    (void)root;
-    return 0;
-}
-
 GPSTI_INTERN void gpsti_core_use_query_under(const char* root, gpsti_core_use* out) {
     (void)root;
     memset(out, 0, sizeof *out);

@@ -5,8 +5,9 @@
 
 static GPSTI_TLS gpsti_call* gpsti_calls = NULL;
 
-GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline) {
+GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline, const gpsti_item* item) {
     call->pipeline = pipeline;
+    call->item = item;
     call->outer = gpsti_calls;
     gpsti_calls = call;
 }
@@ -27,9 +28,16 @@ GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context) {
     return false;
 }
 
+GPSTI_INTERN uint64_t gpsti_call_age(const gpst_context* context) {
+    const gpsti_call* call = gpsti_calls;
+    while (call && (!call->item || call->pipeline->context != context))
+        call = call->outer;
+    return call ? call->item->age : 0;
+}
+
 GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data) {
     gpsti_call call;
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, NULL);
     release(user_data);
     gpsti_call_leave();
 }

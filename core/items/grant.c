@@ -9,8 +9,9 @@
 #define GPSTI_GRANT_WINDOW 64 /* items whose largest tells what the next one will take, once and once more */
 /* Until an item has ended well: this, a quarter of the budget if that is less, or twice what one has taken so far. */
 #define GPSTI_GRANT_UNSEEN_BYTES ((uint64_t)64 << 20)
-#define GPSTI_GRANT_LOOK_NS 50000000 /* between two looks at cancel, which a signal handler may set */
-#define GPSTI_GRANT_PROBE 64         /* of what a device that refused is taken to have, so much more with each item */
+#define GPSTI_GRANT_LOOK_NS 50000000         /* between two looks at cancel, which a signal handler may set */
+#define GPSTI_GRANT_AGES ((uint64_t)1 << 20) /* between two items; those of a run inside of the first come between */
+#define GPSTI_GRANT_PROBE 64 /* of what a device that refused is taken to have, so much more with each item */
 
 /* ---- the account --------------------------------------------------------------------------- */
 
@@ -109,8 +110,10 @@ GPSTI_INTERN bool gpsti_grant_fits(gpsti_locked locked, const gpst_pipeline* pip
 /* Device memory that it does not find now it asks for when it comes to the device. */
 GPSTI_INTERN void gpsti_grant_begin(gpsti_locked locked, gpsti_item* item) {
     gpsti_grants* const grants = gpsti_grants_of(item);
+    gpsti_shares* const shares = &item->pipeline->memory;
     (void)locked;
-    item->age = grants->next_age++;
+    shares->n_begun += shares->n_begun + 1 < GPSTI_GRANT_AGES ? 1 : 0;
+    item->age = shares->age > 0 ? shares->age + shares->n_begun : (grants->next_age += GPSTI_GRANT_AGES);
     grants->n_items++;
     const uint64_t device_most = gpsti_a64_load(&grants->device_most);
     if (device_most != UINT64_MAX)
@@ -325,7 +328,7 @@ GPSTI_PRIVATE gpst_result gpsti_grant_wait(gpsti_item* item, size_t bytes, bool 
             break;
         const bool last = waiter.answer == GPSTI_ANSWER_DENIED || gpsti_grant_is_alone(item);
         gpsti_unlock(locked);
-        result = gpsti_pool_acquire_now(pipeline->plan.pool, bytes, is_filled, NULL, out);
+        result = gpsti_pool_acquire_now(pipeline->plan.pool, bytes, is_filled, out);
         result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
         more = result == GPST_ERROR_BUDGET &&
                (!last || gpsti_caches_wait(pipeline->context->memory, gpsti_now_ns() + GPSTI_GRANT_LOOK_NS));
@@ -349,7 +352,7 @@ GPSTI_PRIVATE gpst_result gpsti_grant_take(gpsti_item* item, size_t bytes, bool 
                                            gpst_buffer* out) {
     gpst_result result = GPST_ERROR_WOULD_BLOCK;
     if (item->denied || gpsti_grant_allows(item, GPSTI_OF_HOST, gpsti_grant_class_bytes(bytes)))
-        result = gpsti_pool_acquire_now(item->pipeline->plan.pool, bytes, is_filled, NULL, out);
+        result = gpsti_pool_acquire_now(item->pipeline->plan.pool, bytes, is_filled, out);
     if (result != GPST_ERROR_WOULD_BLOCK && result != GPST_ERROR_BUDGET)
         return result;
     if (gpsti_a64_load(&item->used[GPSTI_OF_HOST]) + gpsti_grant_class_bytes(bytes) >

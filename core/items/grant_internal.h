@@ -21,6 +21,7 @@ typedef struct gpsti_shares {
     uint64_t most[2][GPSTI_MEMORIES]; /* that one of its latest items took, and of those before them */
     uint32_t n_seen;                  /* of the latest */
     bool any_ended;
+    uint64_t age, n_begun; /* of the item that called run: its items' ages follow that; 0: nobody's. Items begun */
     gpsti_a64 taken[GPSTI_MEMORIES]; /* the most that an item has taken so far */
     gpsti_a64 device_growths;        /* allocations of device memory */
     uint32_t n_to_cores, cores_left; /* items that go to the cores at once after one that the device had no room for */

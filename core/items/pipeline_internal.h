@@ -76,12 +76,15 @@ GPSTI_INTERN bool gpsti_is_plain(const gpst_pipeline* pipeline);
 /* A thread's note of the callbacks it is inside of, innermost first; on the stack of who calls. */
 typedef struct gpsti_call {
     gpst_pipeline* pipeline;
+    const gpsti_item* item; /* it is of; NULL: of none */
     struct gpsti_call* outer;
 } gpsti_call;
-GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline);
+GPSTI_INTERN void gpsti_call_enter(gpsti_call* call, gpst_pipeline* pipeline, const gpsti_item* item);
 GPSTI_INTERN void gpsti_call_leave(void);
 GPSTI_INTERN bool gpsti_call_inside(const gpst_pipeline* pipeline);
 GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context); /* of one of its pipelines */
+/* The age of the item whose callback the thread is in, of the context's pipelines; 0: it is in none. */
+GPSTI_INTERN uint64_t gpsti_call_age(const gpst_context* context);
 GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data);
 
 /* ---- item.c: what an item is doing; locked ------------------------------------------------- */

@@ -185,7 +185,6 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_item* item, gpsti_device_
         work->times_ns = (int64_t*)gpsti_alloc(host, n_events * sizeof(int64_t));
     if (!work->events || !work->times_ns)
         return GPST_ERROR_MEMORY;
-    const int64_t begin_ns = gpsti_now_ns();
     gpst_result result = work->stream ? GPST_OK : gpsti_stream_make(work->device, &work->stream);
     if (!GPST_FAILED(result) && item->pipeline->plan.graphs)
         result = gpsti_commands_reserve(&work->stream->commands, GPSTI_COMMAND_BYTES);
@@ -193,7 +192,6 @@ GPSTI_PRIVATE gpst_result gpsti_device_work_make(gpsti_item* item, gpsti_device_
         result = gpsti_event_make(work->device, &work->events[work->n_events]);
         work->n_events += GPST_FAILED(result) ? 0 : 1;
     }
-    (void)gpsti_memory_count_growth(begin_ns);
     return result;
 }
 

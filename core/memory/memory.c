@@ -243,16 +243,6 @@ GPSTI_PRIVATE bool gpsti_memory_make_room(gpsti_memory* memory, const gpsti_memo
 
 /* ---- from the system ------------------------------------------------------------------------- */
 
-static GPSTI_TLS int64_t gpsti_memory_here_ns = 0;
-
-GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void) { return gpsti_memory_here_ns; }
-
-GPSTI_INTERN int64_t gpsti_memory_count_growth(int64_t begin_ns) {
-    const int64_t took_ns = gpsti_now_ns() - begin_ns;
-    gpsti_memory_here_ns += took_ns;
-    return took_ns;
-}
-
 GPSTI_PRIVATE bool gpsti_memory_wants_huge(const gpsti_memory* memory, const gpsti_memory_request* request) {
     const uint64_t cap = request->pool ? request->pool->desc.max_bytes : 0;
     uint64_t budget = gpsti_memory_budget(memory, request->kind);
@@ -364,15 +354,11 @@ GPSTI_PRIVATE gpst_result gpsti_memory_grow(gpsti_memory* memory, gpsti_memory_r
     made.class_index = request->class_index;
     gpst_result result = gpsti_blocks_take(memory, &index);
     if (!GPST_FAILED(result)) {
-        const int64_t begin_ns = gpsti_now_ns();
         if (pool)
             pool->n_out++;
         result = gpsti_memory_fill(memory, request, &made);
         if (pool)
             pool->n_out--;
-        const int64_t took_ns = gpsti_memory_count_growth(begin_ns);
-        if (request->grown_ns)
-            gpsti_a64_add(request->grown_ns, (uint64_t)took_ns);
         if (GPST_FAILED(result))
             gpsti_blocks_put(memory, index);
     }

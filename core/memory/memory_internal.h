@@ -106,7 +106,6 @@ typedef struct gpsti_memory_request {
     bool spares_caches; /* refused, rather than that a cache gives up something for it */
     uint32_t tag;
     gpst_pool* pool;      /* for whom; NULL: no pool */
-    gpsti_a64* grown_ns;  /* what making it takes is added; NULL: to nothing */
     gpsti_a64* n_growths; /* 1 is added where it had to be made; NULL: to nothing */
     char* why_not;        /* 128 bytes: why there are no better pages; NULL: not asked */
     /* Set by gpsti_memory_classify. An exact request is in the largest class that it fills: whatever is in a class has
@@ -219,10 +218,5 @@ GPSTI_INTERN void gpsti_blocks_trim(gpsti_memory* memory); /* free, if no entry 
 /* From now on n more pieces can be lent without a call of the allocator for their entries; until let go. */
 GPSTI_INTERN gpst_result gpsti_blocks_set_aside(gpsti_memory* memory, uint32_t n);
 GPSTI_INTERN void gpsti_blocks_let_go(gpsti_memory* memory, uint32_t n);
-
-/* What this thread has spent by now on making memory, streams and events: to be taken off its services. */
-GPSTI_INTERN int64_t gpsti_pool_growth_here_ns(void);
-/* Counts the time since begin_ns among it, and says how long that is. */
-GPSTI_INTERN int64_t gpsti_memory_count_growth(int64_t begin_ns);
 
 #endif

@@ -73,7 +73,7 @@ GPSTI_PRIVATE gpst_result gpsti_pool_try(gpst_pool* pool, gpsti_memory_request* 
 }
 
 GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, bool is_filled,
-                                             gpsti_a64* grown, gpst_buffer* out) {
+                                             gpst_buffer* out) {
     const char* function = "gpst_pool_acquire";
     gpsti_memory_request request;
     gpsti_pool_waiter waiter;
@@ -93,7 +93,6 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
     request.is_filled = is_filled;
     request.tag = pool->tag;
     request.pool = pool;
-    request.grown_ns = grown;
     GPSTI_FAIL_IF(GPST_FAILED(gpsti_pool_size(pool, chunk, &request)), GPST_ERROR_OVERFLOW,
                   "%s: bytes=%zu: must be below SIZE_MAX/2", function, bytes);
     waiter.timeout_ns = timeout_ns;
@@ -116,12 +115,11 @@ GPSTI_PRIVATE gpst_result gpsti_pool_acquire(gpst_pool* pool, size_t bytes, int6
 }
 
 GPST_API gpst_result gpst_pool_acquire(gpst_pool* pool, size_t bytes, int64_t timeout_ns, gpst_buffer* out) {
-    return gpsti_pool_acquire(pool, bytes, timeout_ns, false, NULL, out);
+    return gpsti_pool_acquire(pool, bytes, timeout_ns, false, out);
 }
 
-GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpsti_a64* grown,
-                                                gpst_buffer* out) {
-    return gpsti_pool_acquire(pool, bytes, 0, is_filled, grown, out);
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpst_buffer* out) {
+    return gpsti_pool_acquire(pool, bytes, 0, is_filled, out);
 }
 
 /* ---- release ---------------------------------------------------------------------- */

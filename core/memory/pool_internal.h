@@ -4,9 +4,7 @@
 
 #include "memory_internal.h"
 
-/* gpst_pool_acquire, which never waits; what making memory takes is added to `grown` (NULL: to nothing). is_filled: all
-   of it will be written. */
-GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpsti_a64* grown,
-                                                gpst_buffer* out);
+/* gpst_pool_acquire, which never waits. is_filled: all of it will be written. */
+GPSTI_INTERN gpst_result gpsti_pool_acquire_now(gpst_pool* pool, size_t bytes, bool is_filled, gpst_buffer* out);
 
 #endif

@@ -296,6 +296,7 @@ GPSTI_PRIVATE gpst_result gpsti_pipeline_run_inside(gpsti_locked locked, gpst_pi
     GPSTI_FAIL_IF(pipeline->threads->started, GPST_ERROR_STATE,
                   "gpst_pipeline_run: a pipeline runs once: create another");
     pipeline->threads->started = true;
+    pipeline->memory.age = gpsti_call_age(pipeline->context);
     pipeline->counts.use_start = use;
     pipeline->counts.start_ns = gpsti_now_ns();
     if (pipeline->plan.desc.mode == GPST_RUN_ENGINE && !pipeline->threads->has_workers)

@@ -74,16 +74,8 @@ GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, u
 
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns) {
     clock->cpu_samples++;
-    clock->cpu_count = clock->count;
     clock->cpu_ns += cpu_ns;
     clock->cpu_busy_ns += busy_ns;
-}
-
-GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock) {
-    const int64_t one_ms = 1000000, mean_ns = clock->count > 0 ? clock->busy_ns / (int64_t)clock->count : one_ms;
-    if (clock->cpu_samples == 0 || mean_ns >= one_ms)
-        return true;
-    return clock->count - clock->cpu_count >= (mean_ns >= one_ms / 64 ? 16 : 256);
 }
 
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock) {

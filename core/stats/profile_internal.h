@@ -30,7 +30,7 @@ typedef struct gpsti_clock {
     uint64_t count, failed, bytes;
     int64_t busy_ns, wait_ns;
     int64_t usual_ns;                /* a service, about, of the latest ones that were timed */
-    uint64_t cpu_samples, cpu_count; /* cpu_count: what count was at the latest one */
+    uint64_t cpu_samples;
     int64_t cpu_ns, cpu_busy_ns;     /* CPU time of the sampled services, and their service time */
     gpsti_histogram histogram;
 } gpsti_clock;
@@ -39,9 +39,6 @@ GPSTI_INTERN void gpsti_clock_add(gpsti_clock* clock, int64_t busy_ns, int64_t w
 /* A service that was not timed counts as an average one, and in no percentile. */
 GPSTI_INTERN void gpsti_clock_add_untimed(gpsti_clock* clock, int64_t wait_ns, uint64_t bytes);
 GPSTI_INTERN void gpsti_clock_add_cpu(gpsti_clock* clock, int64_t cpu_ns, int64_t busy_ns);
-/* Is the next service to have its CPU time read? The thread clock costs 400 ns: always from 1 ms on, else when 16 have
-   been counted since the latest that had, from 1/64 ms on, or 256. */
-GPSTI_INTERN bool gpsti_clock_wants_cpu(const gpsti_clock* clock);
 GPSTI_INTERN int64_t gpsti_clock_cpu_ns(const gpsti_clock* clock); /* scaled up to every service */
 GPSTI_INTERN void gpsti_clock_report(const gpsti_clock* clock, int64_t wall_ns, gpst_stage_stats* out);
 

@@ -48,7 +48,7 @@ GPSTI_INTERN gpst_result gpsti_call_source(gpst_pipeline* pipeline, uint64_t ind
     gpsti_call call;
     memset(out, 0, sizeof *out);
     const uint64_t serial = gpsti_fail_serial();
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, NULL);
     gpst_result result = pipeline->plan.desc.source(pipeline->plan.desc.source_user_data, index, out);
     gpsti_call_leave();
     if (result != GPST_END)
@@ -69,7 +69,7 @@ GPSTI_PRIVATE gpst_result gpsti_call_worker_state(gpsti_stage* stage, uint32_t w
 
 GPSTI_INTERN void gpsti_call_worker_terms(gpst_pipeline* pipeline, gpsti_stage* stage) {
     gpsti_call call;
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, NULL);
     for (uint32_t w = 0; stage->worker_started && stage->desc.worker_term && w < pipeline->plan.n_workers + 1; w++)
         if (stage->worker_started[w])
             stage->desc.worker_term(stage->desc.user_data, w, stage->worker_states[w]);
@@ -117,7 +117,7 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* items, uint32_t n, 
     gpsti_call call;
     void* worker_state = NULL;
     const uint64_t serial = gpsti_fail_serial();
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, items[0]);
     gpst_result result = gpsti_call_worker_state(stage, worker_index, &worker_state);
     for (uint32_t i = 0; i < n; i++) {
         gpsti_call_fill(&tasks[i], items[i], stage_index, worker_index);
@@ -147,7 +147,7 @@ GPSTI_INTERN gpst_result gpsti_call_batch(gpsti_item* const* items, uint32_t n, 
 GPSTI_INTERN gpst_result gpsti_call_ask_segments(gpsti_item* item, uint32_t stage_index, uint32_t picture,
                                                  size_t* bytes) {
     gpsti_call call;
-    gpsti_call_enter(&call, item->pipeline);
+    gpsti_call_enter(&call, item->pipeline, item);
     const gpst_result result =
         gpsti_codec_ask_segments(item->pipeline->plan.stages[stage_index].desc.encode, &item->shown, picture, bytes);
     gpsti_call_leave();
@@ -160,7 +160,7 @@ GPSTI_PRIVATE gpst_result gpsti_call_one(gpsti_item* item, uint32_t part, const 
     gpsti_stage* const stage = &item->pipeline->plan.stages[task->stage_index];
     gpsti_call call;
     const uint64_t serial = gpsti_fail_serial();
-    gpsti_call_enter(&call, item->pipeline);
+    gpsti_call_enter(&call, item->pipeline, item);
     gpst_result result = gpsti_call_worker_state(stage, task->worker_index, &task->worker_state);
     if (!GPST_FAILED(result) && encoded)
         result = gpsti_codec_put_segments(stage->desc.encode, &item->shown, part, encoded->room, encoded->before);
@@ -201,7 +201,7 @@ GPSTI_INTERN void gpsti_call_dropped(gpst_pipeline* pipeline, const gpst_item* i
     gpsti_call call;
     if (!pipeline->plan.desc.dropped)
         return;
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, NULL);
     pipeline->plan.desc.dropped(pipeline->plan.desc.dropped_user_data, item);
     gpsti_call_leave();
 }
@@ -215,7 +215,7 @@ GPSTI_INTERN gpst_result gpsti_call_sink(gpsti_item* item, const char** reason) 
     const uint64_t serial = gpsti_fail_serial();
     uint32_t in_sink = GPSTI_IN_SINK;
     gpsti_a32_store(&item->keeping, in_sink);
-    gpsti_call_enter(&call, pipeline);
+    gpsti_call_enter(&call, pipeline, item);
     const gpst_result result = pipeline->plan.desc.sink(pipeline->plan.desc.sink_user_data, &item->shown);
     gpsti_call_leave();
     if (result != GPST_KEPT) /* one that was released all the same ends as if it had been kept */
