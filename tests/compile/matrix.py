@@ -536,26 +536,28 @@ def stranger(folder):
 
 
 def project(folder, needed):
-    """A folder with a vendored gpustage and the README's snippets."""
-    run([sys.executable, "tools/snippets.py", "README.md", folder])
+    """A folder with a vendored gpustage and the snippets of README.md and docs/building.md."""
+    for text in ("README.md", "docs/building.md"):
+        run([sys.executable, "tools/snippets.py", text, folder])
     for name in needed:
         if not os.path.exists(os.path.join(folder, name)):
-            raise Failed("README.md has no block named %s" % name)
+            raise Failed("no block named %s" % name)
     os.mkdir(folder + "/gpustage")
     for name in ("gpustage.h", "gpustage.c"):
         shutil.copy(os.path.join(ROOT, name), folder + "/gpustage")
 
 
-@case("text: the README's example builds as C and as C++")
+@case("text: the README's ten lines, and the program of docs/building.md as C and as C++")
 def readme_example(folder):
-    project(folder, ["app.c"])
+    project(folder, ["app.c", "folder.c"])
+    run(["gcc", "-O2", "-fopenmp", "-I", "gpustage", "folder.c", "-o", "folder", "-pthread", "-lm"], cwd=folder)
     run(["gcc", "-std=c11"] + WARNINGS + ["-I", "gpustage", "app.c", "gpustage/gpustage.c", "-o", "app", "-pthread",
                                           "-lm"], cwd=folder)
     run(["g++", "-std=c++17", "-x", "c++"] + WARNINGS + ["-I", "gpustage", "app.c", "gpustage/gpustage.c", "-o", "app",
                                                          "-pthread", "-lm"], cwd=folder)
 
 
-@case("text: the README's CMake project")
+@case("text: the CMake project of docs/building.md")
 def readme_cmake(folder):
     project(folder, ["app.c", "CMakeLists.txt"])
     run(["cmake", "-S", folder, "-B", folder + "/out"])
@@ -563,7 +565,7 @@ def readme_cmake(folder):
     run(["test", "-x", folder + "/out/app"])
 
 
-@case("text: the README's Meson project")
+@case("text: the Meson project of docs/building.md")
 def readme_meson(folder):
     project(folder, ["app.c", "meson.build"])
     run(["meson", "setup", folder + "/out", folder])
