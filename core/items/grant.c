@@ -297,11 +297,13 @@ GPSTI_PRIVATE void gpsti_waiter_wait(gpsti_locked locked, gpsti_waiter* waiter) 
         (void)gpsti_a32_add(&item->pipeline->items.executing, UINT32_MAX);
         gpsti_scheduler_wake(locked);
     }
-    while (waiter->answer == GPSTI_ANSWER_NONE && !gpsti_a32_load(&item->pipeline->signals.cancel)) {
+    while (waiter->answer == GPSTI_ANSWER_NONE && !gpsti_a32_load(&item->pipeline->signals.cancel) &&
+           gpsti_now_ns() < waiter->until_ns) {
         const bool worked = gpsti_work_rests(locked);
+        const int64_t look_ns = gpsti_now_ns() + GPSTI_GRANT_LOOK_NS;
         if (waiter->answer == GPSTI_ANSWER_NONE)
             (void)gpsti_cond_wait_until(&gpsti_grants_of(item)->changed, &locked->scheduler->mutex,
-                                        gpsti_now_ns() + GPSTI_GRANT_LOOK_NS);
+                                        look_ns < waiter->until_ns ? look_ns : waiter->until_ns);
         gpsti_work_goes_on(locked, worked);
     }
     if (waiter->is_call)
@@ -318,14 +320,19 @@ GPSTI_PRIVATE gpst_result gpsti_grant_wait(gpsti_item* item, size_t bytes, bool 
     memset(&waiter, 0, sizeof waiter);
     waiter.item = item;
     waiter.bytes[GPSTI_OF_HOST] = gpsti_grant_class_bytes(bytes);
-    waiter.is_call = gpsti_scheduler_works_here(pipeline->context->scheduler);
     const gpsti_locked locked = gpsti_lock(pipeline->context);
+    waiter.is_load = item->state == GPSTI_ITEM_LOADS;
+    waiter.is_call = gpsti_scheduler_works_here(locked->scheduler) && (!waiter.is_load || pipeline->plan.desc.source);
+    waiter.until_ns = waiter.is_load ? item->given.until_ns : GPST_FOREVER;
     gpsti_waiter_add(&waiter);
     (void)gpsti_grants_serve(locked);
     for (bool more = true; more;) {
         gpsti_waiter_wait(locked, &waiter);
-        if (waiter.answer == GPSTI_ANSWER_NONE || waiter.answer == GPSTI_ANSWER_YIELDS)
+        if (waiter.answer == GPSTI_ANSWER_NONE || waiter.answer == GPSTI_ANSWER_YIELDS) {
+            result = waiter.answer == GPSTI_ANSWER_NONE && gpsti_now_ns() >= waiter.until_ns ? GPST_ERROR_WOULD_BLOCK
+                                                                                             : GPST_ERROR_BUDGET;
             break;
+        }
         const bool last = waiter.answer == GPSTI_ANSWER_DENIED || gpsti_grant_is_alone(item);
         gpsti_unlock(locked);
         result = gpsti_pool_acquire_now(pipeline->plan.pool, bytes, is_filled, out);

@@ -80,6 +80,8 @@ GPSTI_INTERN void gpsti_item_reset(gpsti_item* item, uint64_t index, int64_t sta
     shown->start_ns = start_ns;
     item->given.has_frame = item->given.borrowed = item->given.posed = item->given.failed = false;
     item->given.handed_out = item->gave_way = false;
+    item->given.until_ns = GPST_FOREVER;
+    item->given.charged_bytes = 0;
     item->given.note[0] = '\0';
     item->given.release = NULL;
     gpsti_item_clear(item);
@@ -171,14 +173,20 @@ GPSTI_PRIVATE gpst_result gpsti_item_copy_frame(gpsti_item* item, const gpst_ima
     return GPST_OK;
 }
 
+/* What it takes of the budget, as far as that is known. */
+GPSTI_PRIVATE void gpsti_item_charge_frame(gpsti_item* item) {
+    gpst_buffer frame = GPST_ZERO;
+    frame.charged_bytes = item->given.charged_bytes;
+    gpsti_item_count_taken(item, GPSTI_OF_HOST, &frame);
+}
+
 GPSTI_PRIVATE void gpsti_item_borrow_frame(gpsti_item* item, const gpst_input* input) {
-    gpst_buffer frame = GPST_ZERO; /* what it takes of the budget, as far as that is known */
     item->given.release = input->release;
     item->given.release_user_data = input->release_user_data;
     item->given.ready = input->frame_on_device ? input->ready : NULL;
     item->given.borrowed = true;
-    frame.charged_bytes = input->charged_bytes;
-    gpsti_item_count_taken(item, GPSTI_OF_HOST, &frame);
+    item->given.charged_bytes = input->charged_bytes;
+    gpsti_item_charge_frame(item);
     item->sets[0].on_device[0] = item->sets[0].on_host[0] = gpsti_image_resolved(&input->frame);
 }
 
@@ -229,14 +237,12 @@ GPSTI_PRIVATE bool gpsti_item_lacks_frame(const gpsti_item* item, uint32_t missi
 GPSTI_INTERN uint32_t gpsti_item_rewind(gpsti_item* item, uint32_t step, uint32_t sets) {
     gpsti_plan* const plan = &item->pipeline->plan;
     uint32_t missing = sets, first = step;
-    bool lacks_file = false;
     for (uint32_t s = step; s-- > 0;) {
         const gpsti_step* const made = &plan->steps[s];
         uint32_t gone = 0;
         for (uint32_t k = 0; k < plan->n_sets; k++)
             gone |= item->sets[k].valid == 0 ? made->writes & missing & GPST_SET(k) : 0;
-        const bool reads_again = lacks_file && s == 0 && !item->file.data;
-        if (!((item->done >> s) & 1) || (gone == 0 && !reads_again))
+        if (!((item->done >> s) & 1) || gone == 0)
             continue;
         if (!made->repeatable) { /* it was the user's function, or has served later items since */
             gpsti_item_fail(item, GPST_ERROR_DEVICE_LOST, gpsti_step_name(plan, made),
@@ -246,7 +252,6 @@ GPSTI_INTERN uint32_t gpsti_item_rewind(gpsti_item* item, uint32_t step, uint32_
         item->done &= ~(1u << s);
         gpsti_sets_forget(item, made->writes);
         missing |= made->needs | made->lists;
-        lacks_file = lacks_file || made->reads_file;
         first = s;
     }
     if (gpsti_item_lacks_frame(item, missing))
@@ -291,8 +296,8 @@ GPSTI_INTERN void gpsti_item_begin_anew(gpsti_item* item) {
         return;
     gpsti_item_frame_is_there(item);
     *own = frame;
-    if (own->data)
-        gpsti_item_count_taken(item, GPSTI_OF_HOST, own);
+    gpsti_item_count_taken(item, GPSTI_OF_HOST, own);
+    gpsti_item_charge_frame(item);
 }
 
 GPSTI_INTERN uint32_t gpsti_item_n_written(const gpsti_item* item) {
@@ -326,6 +331,7 @@ GPSTI_PRIVATE gpst_result gpsti_item_reserve_file(gpst_read* read, size_t needed
         result = filled_bytes == 0 ? gpsti_item_reserve_now(item, &item->file, needed_bytes, 0, true)
                                    : gpsti_item_reserve(item, &item->file, needed_bytes, filled_bytes, true);
     GPSTI_TRY(result);
+    item->wants[GPSTI_OF_HOST] = 0;
     read->data = item->file.data;
     read->capacity_bytes = item->file.bytes;
     return GPST_OK;

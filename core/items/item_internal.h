@@ -144,9 +144,11 @@ typedef struct gpsti_given {
     bool borrowed;        /* or is the user's memory until release is called */
     void (*release)(void* user_data);
     void* release_user_data;
-    gpst_event* ready; /* the borrowed frame is there; NULL = it is */
-    bool failed;       /* the source failed, or what it gave could not be copied: there is nothing to begin with */
-    bool handed_out;   /* no input: a stage's end has made it, and cannot again */
+    gpst_event* ready;      /* the borrowed frame is there; NULL = it is */
+    bool failed;            /* the source failed, or what it gave could not be copied: there is nothing to begin with */
+    bool handed_out;        /* no input: a stage's end has made it, and cannot again */
+    int64_t until_ns;       /* submit's time-out: while it is copied */
+    uint64_t charged_bytes; /* of the budget, by the borrowed frame */
     bool posed;
     gpst_view pose;
     char note[GPSTI_NOTE_BYTES];
@@ -166,7 +168,9 @@ typedef enum gpsti_answer {
 typedef struct gpsti_waiter {
     gpsti_item* item;
     uint64_t bytes[GPSTI_MEMORIES];
-    bool is_parked, is_call; /* an item; a worker inside of a stage; neither: another thread, which has no step */
+    bool is_parked, is_call; /* an item; a thread that has a place in its pipeline; neither: another thread */
+    bool is_load;            /* what came with the input is being copied */
+    int64_t until_ns;        /* it waits */
     bool has_yielded;        /* it begins anew for the sake of older ones */
     gpsti_answer answer;
     struct gpsti_waiter* next; /* by age */

@@ -87,11 +87,11 @@ GPSTI_INTERN bool gpsti_call_inside_any(const gpst_context* context); /* of one 
 GPSTI_INTERN uint64_t gpsti_call_age(const gpst_context* context);
 GPSTI_INTERN void gpsti_call_release(gpst_pipeline* pipeline, void (*release)(void* user_data), void* user_data);
 
-/* ---- item.c: what an item is doing; locked ------------------------------------------------- */
+/* ---- state.c: what an item is doing; locked ------------------------------------------------- */
 
 GPSTI_INTERN uint32_t gpsti_items_n_under_way(const gpst_pipeline* pipeline); /* that have not ended; locked */
 GPSTI_INTERN void gpsti_item_enter(gpsti_locked locked, gpsti_item* item, gpsti_item_state state);
-/* What the batch was parked for has come. Takes the lock. */
-GPSTI_INTERN void gpsti_batch_return(gpsti_batch* batch, gpst_result result);
+/* What the batch was parked for has come. */
+GPSTI_INTERN void gpsti_batch_return(gpsti_locked locked, gpsti_batch* batch, gpst_result result);
 
 #endif

@@ -58,7 +58,6 @@ typedef struct gpsti_step {
     uint32_t needs;         /* those that none of its stages writes, and that kernels read; */
     uint32_t lists;         /* those that its WARPs read on the host; */
     uint32_t downloads;     /* those that it writes on the device and the host wants later */
-    bool reads_file;        /* what READ has read */
     bool per_picture, ordered;
     bool chained;    /* per_picture: the parts that the step before was split into go on in it */
     bool one_warp;   /* on a device a WARP, and nothing else: what it makes is known ahead; */

@@ -36,11 +36,8 @@ GPSTI_INTERN void gpsti_item_enter(gpsti_locked locked, gpsti_item* item, gpsti_
     to->n++;
 }
 
-GPSTI_INTERN void gpsti_batch_return(gpsti_batch* batch, gpst_result result) {
-    gpst_pipeline* const pipeline = batch->item->pipeline;
-    const gpsti_locked locked = gpsti_lock(pipeline->context);
+GPSTI_INTERN void gpsti_batch_return(gpsti_locked locked, gpsti_batch* batch, gpst_result result) {
     batch->returned = true;
     batch->result = result;
-    pipeline->goes_on(locked, batch);
-    gpsti_unlock(locked);
+    batch->item->pipeline->goes_on(locked, batch);
 }

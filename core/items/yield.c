@@ -80,8 +80,10 @@ GPSTI_PRIVATE bool gpsti_grants_move(gpsti_locked locked) {
         return true;
     for (const gpsti_client* client = head->next; client != head; client = client->next) {
         const gpsti_item_list* const lists = ((const gpst_pipeline*)client)->items.lists;
-        if (((const gpst_pipeline*)client)->files.n_writing > 0 || lists[GPSTI_ITEM_LOADS].n > 0 ||
-            lists[GPSTI_ITEM_FILE].n > 0 || lists[GPSTI_ITEM_DEVICE].n > 0 || lists[GPSTI_ITEM_WRITER].n > 0)
+        const gpst_pipeline* const pipeline = (const gpst_pipeline*)client;
+        const bool loads = lists[GPSTI_ITEM_LOADS].n > 0 && !pipeline->plan.desc.source; /* a source's thread works */
+        if (pipeline->files.n_writing > 0 || loads || lists[GPSTI_ITEM_FILE].n > 0 || lists[GPSTI_ITEM_DEVICE].n > 0 ||
+            lists[GPSTI_ITEM_WRITER].n > 0)
             return true;
     }
     return false;
@@ -97,7 +99,8 @@ GPSTI_PRIVATE gpsti_waiter* gpsti_grants_oldest(gpsti_locked locked) {
 
 /* Without the frame that came with it, and what it needs no more. */
 GPSTI_PRIVATE uint64_t gpsti_item_has(const gpsti_item* item, int memory) {
-    const uint64_t frame_bytes = item->given.has_frame ? item->sets[0].host[0].charged_bytes : 0;
+    const uint64_t copied = item->given.has_frame ? item->sets[0].host[0].charged_bytes : 0;
+    const uint64_t frame_bytes = copied + item->given.charged_bytes;
     return memory == GPSTI_OF_DEVICE ? gpsti_sets_needed_bytes(item, item->batch.step)
                                      : gpsti_a64_load(&item->used[GPSTI_OF_HOST]) - frame_bytes;
 }
@@ -118,9 +121,10 @@ GPSTI_PRIVATE bool gpsti_item_may_yield(const gpsti_item* item) {
     return item->pending == 0 && !gpsti_item_has_failed(item) && gpsti_item_is_repeatable(item);
 }
 
-/* A function that keeps an order is not called twice. */
+/* A function that keeps an order is not called twice; a load is done later. */
 GPSTI_PRIVATE bool gpsti_call_may_yield(const gpsti_waiter* waiter) {
-    return waiter->is_call && !gpsti_batch_step(&waiter->item->batch)->ordered && gpsti_item_may_yield(waiter->item);
+    return waiter->is_call && (waiter->is_load || (!gpsti_batch_step(&waiter->item->batch)->ordered &&
+                                                   gpsti_item_may_yield(waiter->item)));
 }
 
 /* The youngest that no thread has, and that stands in no queue. */
@@ -226,12 +230,13 @@ GPSTI_PRIVATE bool gpsti_grants_need_user(const gpsti_waiter* oldest) {
 
 /* What items have been granted and have not taken is nobody's now. */
 GPSTI_PRIVATE bool gpsti_grants_reclaim(gpsti_locked locked) {
-    static const gpsti_item_state states[] = {GPSTI_ITEM_RUNS, GPSTI_ITEM_QUEUED, GPSTI_ITEM_TURN, GPSTI_ITEM_MEMORY};
+    static const gpsti_item_state states[] = {GPSTI_ITEM_LOADS, GPSTI_ITEM_RUNS, GPSTI_ITEM_QUEUED, GPSTI_ITEM_TURN,
+                                              GPSTI_ITEM_MEMORY};
     gpsti_client* const head = &locked->scheduler->clients;
     for (gpsti_client* client = head->next; client != head; client = client->next)
         for (size_t s = 0; s < sizeof states / sizeof *states; s++)
             for (gpsti_item* item = ((gpst_pipeline*)client)->items.lists[states[s]].first; item; item = item->next)
-                gpsti_grant_keep(item, item->batch.step, states[s] != GPSTI_ITEM_RUNS);
+                gpsti_grant_keep(item, item->batch.step, states[s] >= GPSTI_ITEM_QUEUED);
     return gpsti_grants_serve(locked);
 }
 
@@ -277,7 +282,7 @@ GPSTI_PRIVATE bool gpsti_grants_resolve_one(gpsti_locked locked) {
 }
 
 GPSTI_INTERN bool gpsti_grants_resolve(gpsti_locked locked) {
-    if (!locked->context->grants->waiters || gpsti_grants_move(locked))
+    if (!gpsti_grants_oldest(locked) || gpsti_grants_move(locked))
         return false;
     if (!gpsti_grants_reclaim(locked))
         while (gpsti_grants_resolve_one(locked)) {}

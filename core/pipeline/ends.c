@@ -75,7 +75,7 @@ GPSTI_INTERN bool gpsti_ends_ask(gpsti_locked locked, gpsti_run* run) {
     char reason[GPST_REASON_BYTES] = "";
     gpsti_service service;
     if (!item) { /* none can be made: until one has ended */
-        pipeline->threads->source_rests = true;
+        pipeline->threads->source_rests = gpsti_items_n_under_way(pipeline) > 0;
         return false;
     }
     gpsti_ends_load(locked, item, c, step->index);

@@ -52,8 +52,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_no_room(const gpst_pipeline* pipeline, int6
 
 /* Makes room as the policy says. OK: an item is free; DROPPED: the new item is dropped. */
 GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpsti_locked locked, gpst_pipeline* pipeline, const gpst_input* input,
-                                               int64_t timeout_ns) {
-    const int64_t deadline_ns = gpsti_deadline(timeout_ns);
+                                               int64_t timeout_ns, int64_t deadline_ns) {
     const gpst_full_policy policy = pipeline->plan.desc.full_policy;
     for (;;) {
         gpsti_threads_notice(pipeline);
@@ -69,8 +68,8 @@ GPSTI_PRIVATE gpst_result gpsti_push_make_room(gpsti_locked locked, gpst_pipelin
         }
         if (full && policy != GPST_FULL_BLOCK)
             return GPST_DROPPED;
-        /* Another load is over soon: it is waited for as the copy itself is, but from a callback nothing is. */
-        const bool only_load = !full && !gpsti_call_inside(pipeline);
+        /* Another load is over soon, unless it waits for memory; from a callback nothing is waited for. */
+        const bool only_load = !full && pipeline->items.lists[GPSTI_ITEM_LOADS].n > 0 && !gpsti_call_inside(pipeline);
         if (full && gpsti_push_waits_for_itself(locked, pipeline))
             return gpsti_push_no_room(pipeline, timeout_ns, true);
         if (!only_load && gpsti_now_ns() >= deadline_ns)
@@ -111,7 +110,7 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpsti_locked locked, gpst_pipeline* pipelin
 /* Copies the input into an item and queues it. One load at a time, so that indexes follow the order of the calls.
    Unlocked while it copies. */
 GPSTI_PRIVATE gpst_result gpsti_push_load(gpsti_locked locked, gpst_pipeline* pipeline, const gpst_input* input,
-                                          uint64_t* index) {
+                                          int64_t deadline_ns, uint64_t* index) {
     gpsti_counts* const counts = &pipeline->counts;
     gpsti_item* const item = gpsti_items_take(locked, pipeline);
     gpsti_core_use use = GPST_ZERO;
@@ -121,6 +120,7 @@ GPSTI_PRIVATE gpst_result gpsti_push_load(gpsti_locked locked, gpst_pipeline* pi
     if (pipeline->items.next_index == 0)
         gpsti_core_use_query_under(pipeline->context->system_root, &use);
     gpsti_item_reset(item, pipeline->items.next_index, gpsti_now_ns());
+    item->given.until_ns = deadline_ns;
     const gpst_result result = gpsti_item_load(item, input, "gpst_pipeline_submit");
     (void)gpsti_lock(pipeline->context);
     pipeline->threads->source_running = false;
@@ -150,10 +150,15 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
                   GPST_MAX_CAMERAS);
     const gpsti_locked locked = gpsti_threads_enter(pipeline);
     (void)gpsti_queue_camera(locked, pipeline, input->camera);
-    gpst_result result = gpsti_push_make_room(locked, pipeline, input, gpsti_call_inside(pipeline) ? 0 : timeout_ns);
-    if (result == GPST_OK)
-        result = gpsti_push_load(locked, pipeline, input, index);
-    else if (result == GPST_DROPPED)
+    timeout_ns = gpsti_call_inside(pipeline) ? 0 : timeout_ns;
+    const int64_t deadline_ns = gpsti_deadline(timeout_ns);
+    gpst_result result = gpsti_push_make_room(locked, pipeline, input, timeout_ns, deadline_ns);
+    if (result == GPST_OK) {
+        result = gpsti_push_load(locked, pipeline, input, deadline_ns, index);
+        if (result == GPST_ERROR_WOULD_BLOCK)
+            result = gpsti_push_no_room(pipeline, timeout_ns, false);
+    }
+    if (result == GPST_DROPPED)
         gpsti_push_refuse(locked, pipeline, input);
     gpsti_threads_leave(locked, pipeline);
     return result;

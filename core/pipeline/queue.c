@@ -133,8 +133,8 @@ GPSTI_PRIVATE uint32_t gpsti_queue_n_free(const gpst_pipeline* pipeline, const g
     const uint32_t executing = gpsti_a32_load(&pipeline->items.executing), n_active = pipeline->plan.n_active;
     const gpsti_queue* const queue = &step->queue;
     uint32_t n = executing < n_active ? n_active - executing : 0;
-    if (step->concurrency > 0 && step->concurrency - queue->running < n)
-        n = step->concurrency - queue->running;
+    const uint32_t n_places = step->concurrency > queue->running ? step->concurrency - queue->running : 0;
+    n = step->concurrency > 0 && n_places < n ? n_places : n;
     const uint32_t n_left = step->streams > queue->on_device ? step->streams - queue->on_device : 0;
     return step->streams > 0 && n_left < n ? n_left : n;
 }

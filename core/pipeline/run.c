@@ -114,7 +114,7 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_next(gpsti_run* run, gpsti_batch* batch) {
 }
 
 /* What an item needs before its step is run once more: sets made again, or memory. NULL: it waits. */
-GPSTI_PRIVATE gpsti_batch* gpsti_run_repeat(gpsti_locked locked, gpsti_item* item, bool waited) {
+GPSTI_PRIVATE gpsti_batch* gpsti_run_repeat(gpsti_locked locked, gpsti_item* item) {
     gpsti_batch* const batch = &item->batch;
     const uint32_t sets = item->lacks;
     item->lacks = 0;
@@ -128,8 +128,6 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_repeat(gpsti_locked locked, gpsti_item* ite
     }
     if (item->wants[GPSTI_OF_HOST] + item->wants[GPSTI_OF_DEVICE] > 0 && !gpsti_grant_park(locked, item))
         return NULL;
-    if (waited)
-        gpsti_item_enter(locked, item, GPSTI_ITEM_RUNS);
     return batch;
 }
 
@@ -142,15 +140,23 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_again(gpsti_run* run, gpsti_batch* batch) {
     gpsti_queue_leave(locked, batch);
     batch->n = 1;
     for (uint32_t i = 1; i < n; i++) {
-        gpsti_batch* const other = gpsti_run_repeat(locked, items[i], false);
+        gpsti_batch* const other = gpsti_run_repeat(locked, items[i]);
         if (other)
             gpsti_items_send(locked, other, other->step);
     }
     batch->items = &batch->item;
-    gpsti_batch* const next = gpsti_run_repeat(locked, batch->item, false);
+    gpsti_batch* const next = gpsti_run_repeat(locked, batch->item);
     gpsti_scheduler_wake(locked);
     gpsti_unlock(locked);
     return next;
+}
+
+/* It was to begin anew for want of memory, and a function could do without. */
+GPSTI_PRIVATE void gpsti_run_copes(gpsti_item* item) {
+    if (!item->yields || gpsti_item_has_failed(item))
+        return;
+    item->yields = false;
+    item->wants[GPSTI_OF_HOST] = item->wants[GPSTI_OF_DEVICE] = 0;
 }
 
 /* Each item of the batch has passed the step, has failed, or stays in it. */
@@ -159,6 +165,8 @@ GPSTI_PRIVATE gpsti_batch* gpsti_run_done(gpsti_run* run, gpsti_batch* batch) {
     const uint32_t step = batch->step;
     const bool ends = step + 1 == run->pipeline->plan.n_steps;
     const bool stays = !gpsti_run_is_part(batch) && first->stays;
+    for (uint32_t i = 0; i < batch->n && !gpsti_run_is_part(batch); i++)
+        gpsti_run_copes(batch->items[i]);
     if (!batch->entered && !batch->on_device && batch->n == 1 && !ends && !stays)
         return gpsti_run_next(run, batch);
     const gpsti_locked locked = gpsti_run_lock(run);

@@ -32,14 +32,25 @@ GPSTI_PRIVATE uint32_t gpsti_threads_source_most(const gpst_pipeline* pipeline) 
 GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, int64_t now_ns, bool may_wait) {
     gpst_input input;
     const char* reason = NULL;
+    gpsti_threads* const threads = item->pipeline->threads;
+    gpst_result result = GPST_OK;
     gpsti_item_reset(item, index, now_ns);
-    gpst_result result = gpsti_call_source(item->pipeline, index, &input, &reason);
+    if (threads->has_input)
+        input = threads->input;
+    else
+        result = gpsti_call_source(item->pipeline, index, &input, &reason);
+    threads->has_input = false;
     if (result == GPST_END || (result == GPST_ERROR_WOULD_BLOCK && may_wait))
         return result;
     result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
     if (!GPSTI_ENDS_ITEM(result)) {
         result = gpsti_item_load(item, &input, "gpst_source_func");
         reason = gpst_last_reason();
+        if (GPST_FAILED(result) && item->yields) { /* for the sake of others: once more, when one has ended */
+            threads->input = input;
+            threads->has_input = true;
+            return GPST_ERROR_WOULD_BLOCK;
+        }
         if (GPST_FAILED(result) && input.release)
             gpsti_call_release(item->pipeline, input.release, input.release_user_data); /* nothing has read it */
     } else {
@@ -144,6 +155,7 @@ GPSTI_PRIVATE bool gpsti_threads_work(gpsti_locked locked, gpst_pipeline* pipeli
     run.n = 0;
     (void)gpsti_a32_add(&pipeline->items.executing, 1);
     gpsti_work_begin(locked, &work);
+    bool dropped = pipeline->items.lists[GPSTI_ITEM_DROPPED].n > 0;
     gpsti_items_tell_dropped(locked, pipeline);
     bool asked = gpsti_threads_asks_first(locked, pipeline);
     if (asked)
@@ -164,7 +176,7 @@ GPSTI_PRIVATE bool gpsti_threads_work(gpsti_locked locked, gpst_pipeline* pipeli
         gpsti_run_batch(&run, batch);
         (void)gpsti_lock(pipeline->context);
     }
-    const bool dropped = pipeline->items.lists[GPSTI_ITEM_DROPPED].n > 0; /* late when a batch was chosen */
+    dropped = dropped || pipeline->items.lists[GPSTI_ITEM_DROPPED].n > 0; /* late when a batch was chosen */
     gpsti_items_tell_dropped(locked, pipeline);
     (void)gpsti_a32_add(&pipeline->items.executing, UINT32_MAX);
     gpsti_work_end(locked, &work);

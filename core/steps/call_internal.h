@@ -51,8 +51,9 @@ GPSTI_INTERN gpst_result gpsti_task_encoded(gpsti_item* item, uint32_t part, siz
 
 /* ---- common.c --------------------------------------------------------------------------------------- */
 
-/* After sets were fetched with that result: those that are nowhere now. */
-GPSTI_INTERN uint32_t gpsti_sets_lost(gpsti_item* item, uint32_t sets, gpst_result result);
+/* Sets that the host reads come there. AGAIN: what the device does not give the cores make again, or the item begins
+   anew, since others have the memory; else *result says what came. Not locked. */
+GPSTI_INTERN gpsti_outcome gpsti_item_fetch(gpsti_item* item, uint32_t sets, gpst_result* result);
 /* May this failure be made good by the cores? Then the item goes to them from now on. Not locked. */
 GPSTI_INTERN bool gpsti_item_leaves_device(gpsti_item* item, gpst_result result, const char* reason);
 

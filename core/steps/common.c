@@ -14,7 +14,8 @@ GPSTI_INTERN void gpsti_batch_fail(const gpsti_batch* batch, gpst_result result,
     gpsti_unlock(locked);
 }
 
-GPSTI_INTERN uint32_t gpsti_sets_lost(gpsti_item* item, uint32_t sets, gpst_result result) {
+/* After sets were fetched with that result: those that are nowhere now. */
+GPSTI_PRIVATE uint32_t gpsti_sets_lost(gpsti_item* item, uint32_t sets, gpst_result result) {
     uint32_t lost = 0;
     for (uint32_t k = 0; k < item->pipeline->plan.n_sets; k++) {
         gpsti_set* const set = &item->sets[k];
@@ -48,4 +49,15 @@ GPSTI_INTERN bool gpsti_item_leaves_device(gpsti_item* item, gpst_result result,
     }
     gpsti_unlock(locked);
     return leaves;
+}
+
+GPSTI_INTERN gpsti_outcome gpsti_item_fetch(gpsti_item* item, uint32_t sets, gpst_result* result) {
+    item->lacks = 0;
+    *result = sets ? gpsti_sets_fetch(item, sets) : GPST_OK;
+    if (*result == GPST_ERROR_BUDGET) /* of the host: the device has them still */
+        return item->yields ? GPSTI_AGAIN : GPSTI_DONE;
+    item->lacks = sets ? gpsti_sets_lost(item, sets, *result) : 0;
+    const bool again = item->lacks != 0 && (!GPST_FAILED(*result) || item->on_cpu ||
+                                            gpsti_item_leaves_device(item, *result, gpst_last_reason()));
+    return again ? GPSTI_AGAIN : GPSTI_DONE;
 }

@@ -233,7 +233,6 @@ GPSTI_PRIVATE void gpsti_decode_plan_step(const gpst_pipeline* pipeline, gpsti_s
     (void)asynchronous;
     step->gated = step->gated || (stage->planes && stage->codec != GPST_CODEC_EXACT);
     step->repeatable = true;
-    step->reads_file = true;
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_decode(void) {

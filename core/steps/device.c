@@ -124,7 +124,9 @@ GPSTI_PRIVATE void gpsti_device_done(void* user_data, gpst_result result) {
     gpsti_batch* const batch = (gpsti_batch*)user_data;
     gpsti_copy_text(batch->item->device_reason, sizeof batch->item->device_reason,
                     GPST_FAILED(result) ? gpst_last_reason() : "");
-    gpsti_batch_return(batch, result);
+    const gpsti_locked locked = gpsti_lock(batch->item->pipeline->context);
+    gpsti_batch_return(locked, batch, result);
+    gpsti_unlock(locked);
 }
 
 GPSTI_PRIVATE void gpsti_device_enter(gpsti_run* run, const gpsti_batch* batch, gpsti_item_state state) {
@@ -282,14 +284,13 @@ GPSTI_PRIVATE gpsti_outcome gpsti_device_fetch(gpsti_batch* batch) {
     gpsti_outcome outcome = GPSTI_DONE;
     for (uint32_t i = 0; i < batch->n; i++) {
         gpsti_item* const item = batch->items[i];
-        const uint32_t sets = step->lists | (item->on_cpu ? step->needs : 0);
-        const gpst_result result = sets ? gpsti_sets_fetch(item, sets) : GPST_OK;
-        item->lacks = sets ? gpsti_sets_lost(item, sets, result) : 0;
-        if (item->lacks != 0 &&
-            (!GPST_FAILED(result) || item->on_cpu || gpsti_item_leaves_device(item, result, gpst_last_reason())))
+        gpst_result result = GPST_OK;
+        if (gpsti_item_fetch(item, step->lists | (item->on_cpu ? step->needs : 0), &result) == GPSTI_AGAIN)
             outcome = GPSTI_AGAIN;
-        else if (GPST_FAILED(result))
+        else if (GPST_FAILED(result)) { /* the others go without it */
             gpsti_batch_fail(&item->batch, result, gpst_last_reason());
+            outcome = batch->n > 1 ? GPSTI_AGAIN : outcome;
+        }
     }
     return outcome;
 }

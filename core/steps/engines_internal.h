@@ -51,7 +51,6 @@ typedef struct gpsti_engines {
     /* Recent means: of a file there, of one on a core, and of all pictures of an item on a core. */
     gpsti_a64 device_ns, decode_ns, encode_ns;
     uint64_t n_decoded;      /* files there and here */
-    uint64_t n_held;         /* items that wait for them, and are in work, at most: for the tuner */
     uint64_t decoder_bytes;  /* that decoders on threads hold side by side, */
     gpsti_cond decoder_room; /* and who waits for fewer */
     bool has_room;

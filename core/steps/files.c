@@ -13,8 +13,8 @@ GPSTI_PRIVATE void gpsti_read_done(gpst_read* read) { /* on the reader's thread 
     gpsti_item* const item = (gpsti_item*)read->user_data;
     const gpsti_locked locked = gpsti_lock(item->pipeline->context);
     gpsti_count_read(item);
+    gpsti_batch_return(locked, &item->batch, read->result);
     gpsti_unlock(locked);
-    gpsti_batch_return(&item->batch, read->result);
 }
 
 /* A read waits for the disk: the system is asked to read the next files ahead. Not locked. */
@@ -151,9 +151,9 @@ GPSTI_PRIVATE void gpsti_write_done(gpsti_write* write) {
         gpsti_item_fail(item, write->result, gpsti_step_name(&pipeline->plan, step), write->reason);
     pipeline->files.n_writing--;
     const bool last = --part->writes_pending == 0;
-    gpsti_unlock(locked);
     if (last)
-        gpsti_batch_return(batch, GPST_OK);
+        gpsti_batch_return(locked, batch, GPST_OK);
+    gpsti_unlock(locked);
 }
 
 /* Files that are not synced go to the page cache, which is work of a core: small ones are written on this thread. A

@@ -89,10 +89,8 @@ GPSTI_PRIVATE gpsti_outcome gpsti_finish_run(gpsti_run* run, gpsti_batch* batch)
     gpsti_item* const item = batch->item;
     gpsti_service service;
     if (!gpsti_item_has_failed(item)) {
-        const uint32_t sets = gpsti_finish_on_host(pipeline);
-        const gpst_result result = gpsti_sets_fetch(item, sets);
-        item->lacks = gpsti_sets_lost(item, sets, result);
-        if (item->lacks != 0 && (!GPST_FAILED(result) || gpsti_item_leaves_device(item, result, gpst_last_reason())))
+        gpst_result result = GPST_OK;
+        if (gpsti_item_fetch(item, gpsti_finish_on_host(pipeline), &result) == GPSTI_AGAIN)
             return GPSTI_AGAIN;
         if (GPST_FAILED(result))
             gpsti_item_fail(item, result, "result", gpst_last_reason());

@@ -9,9 +9,8 @@ GPSTI_INTERN gpsti_outcome gpsti_host_fetch(gpsti_batch* batch) {
     gpsti_outcome outcome = GPSTI_DONE;
     for (uint32_t i = 0; i < batch->n; i++) {
         gpsti_item* const item = batch->items[i];
-        const gpst_result result = gpsti_sets_fetch(item, step->reads);
-        item->lacks = gpsti_sets_lost(item, step->reads, result);
-        if (item->lacks != 0 && (!GPST_FAILED(result) || gpsti_item_leaves_device(item, result, gpst_last_reason())))
+        gpst_result result = GPST_OK;
+        if (gpsti_item_fetch(item, step->reads, &result) == GPSTI_AGAIN)
             outcome = GPSTI_AGAIN;
         else if (GPST_FAILED(result))
             gpsti_batch_fail(&item->batch, result, gpst_last_reason());

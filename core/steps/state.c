@@ -34,8 +34,10 @@ GPSTI_PRIVATE gpst_result gpsti_state_reserve(gpsti_item* item, gpsti_state* sta
     }
     if (memory->data)
         gpsti_memory_release(pipeline->context, memory);
-    const gpst_result result =
-        gpsti_memory_acquire_device(pipeline->context, bytes, "state", &pipeline->memory.device_growths, memory);
+    gpsti_a64* const growths = &pipeline->memory.device_growths;
+    gpst_result result = gpsti_memory_acquire_device(pipeline->context, bytes, "state", growths, memory);
+    if (GPST_FAILED(result) && gpsti_grants_trim(pipeline)) /* free items had it */
+        result = gpsti_memory_acquire_device(pipeline->context, bytes, "state", growths, memory);
     if (!GPST_FAILED(result))
         return result;
     item->wants[GPSTI_OF_DEVICE] += bytes;
