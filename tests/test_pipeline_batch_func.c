@@ -290,6 +290,53 @@ static void test_late_items(void** state) {
     }
 }
 
+/* One item is wanted so soon that it would go alone, and the four behind it go together in less than four times its
+   time: it is given up for them. What batches take is set here; of one batch of each size nothing is learnt. */
+static void test_one_is_shed_for_many(void** state) {
+    static const gpst_stage_kind kinds[] = {GPST_STAGE_HOST, GPST_STAGE_DEVICE, GPST_STAGE_HOST};
+    static const uint32_t wanted[] = {1, 4};
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        static uint8_t pixels[64];
+        batches* const self = batches_open(c == 2 ? "sim" : "cpu", 1, kinds[c]);
+        gpst_stats stats;
+        self->stage.batch_func = take_any;
+        self->desc.sink = end_any;
+        self->desc.dropped = note_late;
+        self->desc.dropped_user_data = self;
+        self->desc.deadline_ns = 5200000 * GPST_MS;
+        assert_int_equal(gpst_pipeline_create(self->kit->context, &self->desc, &self->pipeline), GPST_OK);
+        self->kit->pipeline = self->pipeline;
+        gpsti_batch_times* const times = self->pipeline->plan.steps[0].queue.times;
+        times->high_ns[1] = 4000000 * GPST_MS;
+        times->high_ns[4] = 12000000 * GPST_MS;
+        for (uint32_t k = 0; k < 6; k++) {
+            gpst_input input = GPST_ZERO;
+            input.timestamp_ns = k == 1 ? gpst_now_ns() : 0;
+            input.user_data = (void*)(uintptr_t)k;
+            input.frame = kit_shape(8, 8);
+            input.frame.data = pixels;
+            assert_int_equal(gpst_pipeline_submit(self->pipeline, &input, 0, NULL), GPST_OK);
+            while (k == 0 && gpsti_a32_load(&self->inside) == 0)
+                gpsti_sleep_ns(20000);
+        }
+        gpsti_a32_store(&self->open, 1);
+        gpst_pipeline_close(self->pipeline);
+        assert_int_equal(gpst_pipeline_drain(self->pipeline, GPST_FOREVER), GPST_OK);
+        gpst_pipeline_query_stats(self->pipeline, &stats);
+        const gpst_stage_stats* const row = &stats.stages[kinds[c] == GPST_STAGE_DEVICE ? 1 : 0];
+        assert_int_equal(row->n_late, 0);
+        assert_int_equal(row->n_shed, 1);
+        assert_int_equal(stats.items_dropped, 1);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        check_sizes(self, wanted, 2);
+        for (uint32_t k = 0; k < 6; k++)
+            assert_int_equal(self->ends[k], k == 1 ? GPST_DROPPED : GPST_OK);
+        assert_non_null(strstr(self->reasons[1], "deadline_ns=5200000000000: given up, so that more"));
+        kit_close(self->kit);
+    }
+}
+
 /* All that wait in front of the later stage are late: they are told of, and the earlier stage goes on at once. */
 static gpst_result work_a_while(void* user_data, gpst_task* task) {
     (void)task;
@@ -414,7 +461,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_ready_goes), cmocka_unit_test(test_a_batch_that_fails),
         cmocka_unit_test(test_how_many_at_a_time), cmocka_unit_test(test_ordered_batches),
         cmocka_unit_test(test_a_part_of_a_batch_waits), cmocka_unit_test(test_slots_are_enough),
-        cmocka_unit_test(test_all_late_and_more_to_do),
+        cmocka_unit_test(test_one_is_shed_for_many), cmocka_unit_test(test_all_late_and_more_to_do),
         cmocka_unit_test(test_late_items), cmocka_unit_test(test_one_at_a_time_without_batches),
         cmocka_unit_test(test_refused),
     };

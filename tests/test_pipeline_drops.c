@@ -182,6 +182,31 @@ static void test_a_stage_s_bound(void** state) {
     }
 }
 
+/* Of those in front of the stage the ones of the lowest priority are given up first, however old they are. */
+static void test_a_bound_keeps_priority(void** state) {
+    static const struct {
+        gpst_full_policy policy;
+        int32_t priorities[5];
+        const char* wanted;
+    } cases[] = {{GPST_FULL_DROP_OLDEST, {0, 5, 0, 5, 9}, "1dd11"}, {GPST_FULL_DROP_NEWEST, {0, 0, 5, 5, 9}, "1d1d1"}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        live* const self = live_open("cpu", 2);
+        self->stages[1].queue_most = 2;
+        self->stages[1].full_policy = cases[k].policy;
+        live_create(self);
+        for (uint32_t n = 0; n < 5; n++) {
+            assert_int_equal(submit(self, n, 0, cases[k].priorities[n]), GPST_OK);
+            wait_first(self, n + 1);
+            wait_for_door(self);
+        }
+        submit_behind(self, 5);
+        live_close(self);
+        check_ends(self, cases[k].wanted);
+        assert_int_equal(gpsti_a32_load(&self->ok[5]), 1);
+    }
+}
+
 /* What the device does while the door is shut; on a GPU, where no kernel waits for the host, the function itself waits. */
 static gpst_result kernel_at_door(const void* args) {
     (void)args;
@@ -771,7 +796,8 @@ static void test_heard_of_once(void** state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_stage_s_bound), cmocka_unit_test(test_latest_only_means_one),
+        cmocka_unit_test(test_a_stage_s_bound), cmocka_unit_test(test_a_bound_keeps_priority),
+        cmocka_unit_test(test_latest_only_means_one),
         cmocka_unit_test(test_a_stage_that_blocks),
         cmocka_unit_test(test_latest_only_everywhere),
         cmocka_unit_test(test_slots_are_short),

@@ -491,6 +491,93 @@ static void test_held_results_leave_no_memory(void** state) {
     kit_close(its);
 }
 
+/* ---- behind a stage that has none, and in front of one that is full --------------------------------------------- */
+
+static gpst_result end_at_once(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    return GPST_END;
+}
+
+static gpst_result missed_none(void* user_data, gpst_task* task) {
+    kit_check((kit*)user_data, task->n_missed == (task->item->index == 0 ? UINT64_MAX : 0));
+    return GPST_OK;
+}
+
+/* Who is asked and has nothing leaves no gap: a stateful stage behind has missed no item. */
+static void test_end_leaves_no_gap(void** state) {
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        kit* const its = kit_open(backends[b], 2);
+        handing self = GPST_ZERO;
+        gpst_pipeline* pipeline = NULL;
+        gpst_stage_host(&its->stages[0], GPST_SET(0), 0, kit_nothing, NULL);
+        its->stages[0].end = end_at_once;
+        gpst_stage_host(&its->stages[1], GPST_SET(0), GPST_SET(1), pass, &self);
+        its->stages[1].end = hand_out;
+        gpst_stage_host(&its->stages[2], GPST_SET(1), 0, missed_none, its);
+        its->stages[2].stateful = true;
+        its->n_stages = 3;
+        gpst_pipeline_desc desc = kit_desc(its);
+        memset(desc.capacity, 0, sizeof desc.capacity);
+        desc.source = NULL;
+        assert_int_equal(gpst_pipeline_create(its->context, &desc, &pipeline), GPST_OK);
+        for (int n = 0; n < 3; n++)
+            submit_one(pipeline, 0);
+        gpst_pipeline_close(pipeline);
+        assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+        assert_int_equal(its->n_ok, 3 + N_HANDED);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(its);
+    }
+}
+
+static gpsti_a32 is_open, n_at_door;
+
+static gpst_result wait_at_door(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)gpsti_a32_add(&n_at_door, 1);
+    while (task->item->index > 0 && gpsti_a32_load(&is_open) == 0)
+        gpsti_sleep_ns(20000);
+    return GPST_OK;
+}
+
+/* What a stage still has is not asked for while as many wait in front of a later one as may. */
+static void test_a_full_stage_is_waited_for(void** state) {
+    (void)state;
+    for (int b = 0; b < 2; b++) {
+        kit* const its = kit_open(backends[b], 3);
+        handing self = GPST_ZERO;
+        gpst_pipeline* pipeline = NULL;
+        gpsti_a32_store(&is_open, 0);
+        gpsti_a32_store(&n_at_door, 0);
+        gpst_stage_host(&its->stages[0], GPST_SET(0), GPST_SET(1), pass, &self);
+        its->stages[0].end = hand_out;
+        gpst_stage_host(&its->stages[1], GPST_SET(1), 0, wait_at_door, NULL);
+        its->stages[1].concurrency = its->stages[1].queue_most = 1;
+        its->n_stages = 2;
+        gpst_pipeline_desc desc = kit_desc(its);
+        memset(desc.capacity, 0, sizeof desc.capacity);
+        desc.source = NULL;
+        desc.n_slots = 8;
+        assert_int_equal(gpst_pipeline_create(its->context, &desc, &pipeline), GPST_OK);
+        submit_one(pipeline, 0);
+        gpst_pipeline_close(pipeline);
+        for (int ms = 0; ms < 20000 && gpsti_a32_load(&n_at_door) < 2; ms++)
+            gpsti_sleep_ns(1000000);
+        gpsti_sleep_ns(50000000); /* for who would not wait */
+        const gpsti_locked locked = gpsti_lock(its->context);
+        const uint64_t n_begun = pipeline->items.next_index;
+        gpsti_unlock(locked);
+        gpsti_a32_store(&is_open, 1);
+        assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+        assert_in_range(n_begun, 2, 3); /* the input, one at the door, one in front of it */
+        assert_int_equal(its->n_ok, 1 + N_HANDED);
+        assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+        kit_close(its);
+    }
+}
+
 /* Where there is memory for one item, they wait as others do. */
 static void test_little_memory(void** state) {
     static ends self;
@@ -517,7 +604,8 @@ int main(void) {
         cmocka_unit_test(test_pulled),    cmocka_unit_test(test_pushed),        cmocka_unit_test(test_taken),
         cmocka_unit_test(test_cancelled), cmocka_unit_test(test_little_memory), cmocka_unit_test(test_polled),
         cmocka_unit_test(test_stopped), cmocka_unit_test(test_drained_behind_a_stop),
-        cmocka_unit_test(test_held_results_leave_no_memory),
+        cmocka_unit_test(test_held_results_leave_no_memory), cmocka_unit_test(test_end_leaves_no_gap),
+        cmocka_unit_test(test_a_full_stage_is_waited_for),
     };
     return cmocka_run_group_tests_name("pipeline_ends", tests, NULL, NULL);
 }

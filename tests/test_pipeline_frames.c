@@ -324,20 +324,36 @@ static gpst_result add_seven(void* user_data, gpst_task* task) {
     return enqueue_add(task, &frame, &to, DEVICE_BYTES);
 }
 
-/* One more, which a busy stream has still to read. */
+static gpsti_a32 may_read;
+
+static gpst_result wait_to_read(const void* args) {
+    (void)args;
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&may_read) == 0; ms++)
+        gpsti_sleep_ns(1000000);
+    return GPST_OK;
+}
+
+/* One more, which a busy stream has still to read: until then it is in flight. */
 static void release_late(gpst_pipeline* pipeline, gpst_memory* memory, gpst_stream* read, lender* self) {
     static uint8_t got[DEVICE_BYTES];
+    static const gpst_kernel kernel = {"wait", wait_to_read, NULL};
+    const bool waits = strcmp(self->owner->backend, "sim") == 0; /* no kernel of a GPU waits for the host */
     gpst_input input = GPST_ZERO;
     const gpst_item* item = NULL;
     input.frame = gray(16, 8, gpst_memory_data(memory));
     input.frame_on_device = true;
     input.release = lent_back;
     input.release_user_data = self;
+    gpsti_a32_store(&may_read, 0);
     assert_int_equal(gpst_pipeline_submit(pipeline, &input, GPST_FOREVER, NULL), GPST_OK);
     assert_int_equal(gpst_pipeline_next_result(pipeline, GPST_FOREVER, &item), GPST_OK);
     for (int n = 0; n < 200; n++)
         assert_int_equal(gpst_copy(got, item->sets[1].pictures[0].data, DEVICE_BYTES, read), GPST_OK);
+    if (waits)
+        assert_int_equal(gpst_kernel_enqueue(&kernel, NULL, 0, read), GPST_OK);
     assert_int_equal(gpst_pipeline_release_after(pipeline, item, read), GPST_OK);
+    assert_true(!waits || gpst_pipeline_drain(pipeline, 0) == GPST_ERROR_WOULD_BLOCK);
+    gpsti_a32_store(&may_read, 1);
 }
 
 /* A frame made on the device by a stream of the user's, and what becomes of it read there by another. */

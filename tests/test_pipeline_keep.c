@@ -173,8 +173,13 @@ static void create(const gpst_pipeline_desc* desc) {
         fail_msg("%s", gpst_last_reason());
 }
 
+/* Nor does the account of who has memory know any item. */
 static void close_camera(void) {
+    const gpsti_grants* const grants = the.kit->context->grants;
     assert_int_equal(gpst_pipeline_destroy(the.kit->pipeline), GPST_OK);
+    assert_int_equal(grants->n_items, 0);
+    for (int m = 0; m < GPSTI_MEMORIES; m++)
+        assert_true(gpsti_a64_load(&grants->granted[m]) == 0 && gpsti_a64_load(&grants->used[m]) == 0);
     assert_int_equal(gpsti_a32_load(&the.n_back), gpsti_a32_load(&the.n_lent)); /* each once: frame_is_back */
     gpst_stream_destroy(the.stream);
     kit_close(the.kit);

@@ -171,16 +171,27 @@ static void test_a_destroyed_pipeline_leaves_nothing(void** state) {
 
 /* ---- one item at a time ---------------------------------------------------------------------------- */
 
-/* Three device steps with the host in between; of four sets two are needed at once. */
+static gpsti_a32 n_host_calls;
+
+static gpst_result count_call(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    (void)gpsti_a32_add(&n_host_calls, 1);
+    return GPST_OK;
+}
+
+/* Three device steps with the host in between, whose functions are called once for each item; of four sets two are
+   needed at once. */
 static void run_one_by_one(const char* opener, const char* backend, uint64_t max_device_bytes, bool require_backend) {
     gpst_mask_desc threshold = threshold_of_127();
     gpst_pipeline* pipeline = NULL;
     kit* const self = open_short(opener, backend, 1, max_device_bytes, require_backend);
     for (uint32_t s = 0; s < 3; s++) {
         gpst_stage_mask(&self->stages[2 * s], s, s + 1, &threshold);
-        gpst_stage_host(&self->stages[2 * s + 1], GPST_SET(0), 0, kit_nothing, self);
+        gpst_stage_host(&self->stages[2 * s + 1], GPST_SET(0), 0, count_call, self);
     }
     self->n_stages = 5;
+    gpsti_a32_store(&n_host_calls, 0);
     gpst_pipeline_desc desc = pushed_desc(self, 1, 3, GPST_ON_HOST);
     desc.sink = NULL;
     for (uint32_t i = 0; i < BYTES; i++)
@@ -196,6 +207,7 @@ static void run_one_by_one(const char* opener, const char* backend, uint64_t max
         for (uint32_t i = 0; i < BYTES; i++)
             assert_int_equal(got[i], frame[i] > 127 ? 255 : 0);
         gpst_pipeline_release(pipeline, item);
+        assert_int_equal(gpsti_a32_load(&n_host_calls), 2 * (n + 1));
     }
     if (require_backend)
         assert_int_equal(gpsti_a32_load(&self->log.n_warnings), 0);
@@ -336,6 +348,36 @@ static void test_nothing_begins_without_its_frame(void** state) {
     }
 }
 
+/* Of the first item 64 rows, of the others one. */
+static gpst_result make_the_first_large(void* user_data, gpst_task* task) {
+    const gpst_image shape = kit_shape(1024, task->item->index == 0 ? 64 : 1);
+    gpst_image image;
+    (void)user_data;
+    return gpst_task_set_picture(task, 1, 0, &shape, &image);
+}
+
+/* What the next item is granted is what the largest of the latest 64 to 128 took, and an eighth more. */
+static void test_the_next_one_is_granted_as_much(void** state) {
+    static const struct {
+        uint64_t n_items, bytes;
+    } cases[] = {{1, 64 * 1024}, {65, 64 * 1024}, {128, 64 * 1024}, {129, PAGE}};
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = kit_simple(self, cases[c].n_items, make_the_first_large);
+        self->stages[0].writes = GPST_SET(1);
+        desc.capacity[1] = 1;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &self->pipeline), GPST_OK);
+        assert_int_equal(gpst_pipeline_run(self->pipeline), GPST_OK);
+        const gpsti_locked locked = gpsti_lock(self->context);
+        const uint64_t need = gpsti_grant_need(self->pipeline, GPSTI_OF_HOST);
+        gpsti_unlock(locked);
+        assert_int_equal(need, cases[c].bytes + cases[c].bytes / 8);
+        assert_int_equal(gpst_pipeline_destroy(self->pipeline), GPST_OK);
+        kit_close(self);
+    }
+}
+
 static gpsti_a32 is_open, n_inside;
 
 static gpst_result wait_until_open(void* user_data, gpst_task* task) {
@@ -394,6 +436,219 @@ static void test_a_mean_waits_for_memory(void** state) {
     kit_close(self);
 }
 
+/* Each asks for its pages when it is told to; the first one has them then, until the end. */
+static gpst_result take_pages(void* user_data, gpst_task* task) {
+    static const uint32_t pages[] = {16, 16, 12};
+    const gpst_image shape = kit_shape(PAGE, pages[task->item->index]);
+    const bool first = task->item->index == 0;
+    gpst_image image;
+    (void)user_data;
+    (void)gpsti_a32_add(&n_inside, 1);
+    while (gpsti_a32_load(&is_open) < (first ? 1 : 2))
+        gpsti_sleep_ns(20000);
+    const gpst_result result = gpst_task_set_picture(task, 1, 0, &shape, &image);
+    (void)gpsti_a32_add(&n_inside, 1);
+    while (first && gpsti_a32_load(&is_open) < 3)
+        gpsti_sleep_ns(20000);
+    return result;
+}
+
+static void await_inside(uint32_t n) {
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&n_inside) < n; ms++)
+        gpsti_sleep_ns(1000000);
+}
+
+/* Each of three is granted 10 pages of 40; the first one takes 16, another pool the rest. Of two that wait the older
+   one lacks 6 pages and the younger one 2: the 4 that come back are nobody's. */
+static void test_nobody_passes_an_older_one(void** state) {
+    gpst_context_desc context = GPST_ZERO;
+    gpst_input input = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_pool* pool = NULL;
+    gpst_buffer loan;
+    kit* const self = kit_open("cpu", 3);
+    (void)state;
+    context.n_workers = 3;
+    context.max_host_bytes = 40 * PAGE;
+    kit_reopen(self, &context);
+    gpst_stage_host(&self->stages[0], 0, GPST_SET(1), take_pages, self);
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = pushed_desc(self, 3, 1, GPST_ON_HOST);
+    gpsti_a32_store(&is_open, 0);
+    gpsti_a32_store(&n_inside, 0);
+    assert_int_equal(gpst_pool_create(self->context, NULL, &pool), GPST_OK);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+    await_inside(3);
+    gpsti_a32_store(&is_open, 1);
+    await_inside(4);
+    assert_int_equal(gpst_pool_acquire(pool, 4 * PAGE, 0, &loan), GPST_OK);
+    gpsti_a32_store(&is_open, 2);
+    for (int ms = 0; ms < 20000 && n_waiting(self) < 2; ms++)
+        gpsti_sleep_ns(1000000);
+    gpst_pool_release(pool, &loan);
+    const gpsti_locked locked = gpsti_lock(self->context);
+    (void)gpsti_grants_serve(locked);
+    uint32_t n_answered = 0;
+    for (const gpsti_waiter* waiter = self->context->grants->waiters; waiter; waiter = waiter->next)
+        n_answered += waiter->answer != GPSTI_ANSWER_NONE ? 1 : 0;
+    gpsti_unlock(locked);
+    assert_int_equal(n_answered, 0);
+    assert_int_equal(n_waiting(self), 2);
+    gpsti_a32_store(&is_open, 3);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(self->n_ok, 3);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    assert_int_equal(gpst_pool_destroy(pool), GPST_OK);
+    kit_close(self);
+}
+
+/* Item 0 takes 20 pages, then item 1 wants 24, while item 2 stays in its call. */
+static gpst_result take_or_stay(void* user_data, gpst_task* task) {
+    static const uint32_t pages[] = {20, 24, 1}, opens_at[] = {1, 1, 3};
+    const uint64_t n = task->item->index;
+    const gpst_image shape = kit_shape(PAGE, pages[n]);
+    gpst_image image;
+    (void)user_data;
+    (void)gpsti_a32_add(&n_inside, 1);
+    while (gpsti_a32_load(&is_open) < opens_at[n] || (n == 1 && gpsti_a32_load(&n_inside) < 4))
+        gpsti_sleep_ns(20000);
+    const gpst_result result = gpst_task_set_picture(task, 1, 0, &shape, &image);
+    (void)gpsti_a32_add(&n_inside, 1);
+    while (n == 0 && gpsti_a32_load(&is_open) < 2)
+        gpsti_sleep_ns(20000);
+    return result;
+}
+
+/* An item's end is enough for who waits: nobody needs to come to rest for that. */
+static void test_an_end_serves_who_waits(void** state) {
+    gpst_context_desc context = GPST_ZERO;
+    gpst_input input = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    kit* const self = kit_open("cpu", 3);
+    (void)state;
+    context.n_workers = 3;
+    context.max_host_bytes = 40 * PAGE;
+    kit_reopen(self, &context);
+    gpst_stage_host(&self->stages[0], 0, GPST_SET(1), take_or_stay, self);
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = pushed_desc(self, 3, 1, GPST_ON_HOST);
+    gpsti_a32_store(&is_open, 0);
+    gpsti_a32_store(&n_inside, 0);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (int n = 0; n < 3; n++)
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+    await_inside(3);
+    gpsti_a32_store(&is_open, 1);
+    for (int ms = 0; ms < 20000 && n_waiting(self) == 0; ms++)
+        gpsti_sleep_ns(1000000);
+    assert_int_equal(gpsti_a32_load(&n_inside), 4);
+    gpsti_a32_store(&is_open, 2);
+    await_inside(5);
+    const uint32_t n = gpsti_a32_load(&n_inside);
+    gpsti_a32_store(&is_open, 3);
+    assert_int_equal(n, 5);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(self->n_ok, 3);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+static gpst_result take(gpst_task* task, uint32_t set, uint32_t pages) {
+    const gpst_image shape = kit_shape(PAGE, pages);
+    gpst_image image;
+    return gpst_task_set_picture(task, set, 0, &shape, &image);
+}
+
+static void open_for_two(void) {
+    (void)gpsti_a32_add(&is_open, 1);
+    for (int ms = 0; ms < 20000 && gpsti_a32_load(&is_open) < 2; ms++)
+        gpsti_sleep_ns(1000000);
+}
+
+static bool gave_way_before;
+
+/* Item 0 takes 20 pages and wants 16 more, once item 1 has its first ones; */
+static gpst_result take_and_want(void* user_data, gpst_task* task) {
+    gpsti_item* const item = (gpsti_item*)(uintptr_t)task->item;
+    if (task->item->index > 1) { /* in the place of item 0: another life */
+        kit_check((kit*)user_data, !item->gave_way);
+        return GPST_OK;
+    }
+    (void)gpsti_a32_add(&n_inside, 1);
+    await_inside(2);
+    if (task->item->index == 1)
+        return GPST_OK;
+    if (gave_way_before)
+        item->gave_way = true;
+    GPSTI_TRY(take(task, 1, 20));
+    open_for_two();
+    return take(task, 2, 16);
+}
+
+/* and item 1 takes 8, in order, and wants 24 more. */
+static gpst_result take_in_order(void* user_data, gpst_task* task) {
+    (void)user_data;
+    return task->item->index == 1 ? take(task, 3, 8) : GPST_OK;
+}
+
+static gpst_result want_more(void* user_data, gpst_task* task) {
+    (void)user_data;
+    if (task->item->index != 1)
+        return GPST_OK;
+    open_for_two();
+    return take(task, 4, 24);
+}
+
+/* The younger one cannot begin anew, since a stage with an order has had it; with the memory of the older one it comes
+   to its end, and that one begins anew. Once in its life: the next time the younger one is told that there is no more. */
+static void run_two(const char* opener) {
+    gpst_context_desc context = GPST_ZERO;
+    gpst_pipeline* pipeline = NULL;
+    gpst_stats stats;
+    kit* const self = kit_open_in(opener, "cpu", 2);
+    context.n_workers = 2;
+    context.max_host_bytes = 40 * PAGE;
+    kit_reopen(self, &context);
+    gpst_stage_host(&self->stages[0], 0, GPST_SET(1) | GPST_SET(2), take_and_want, self);
+    gpst_stage_host(&self->stages[1], 0, GPST_SET(3), take_in_order, self);
+    gpst_stage_host(&self->stages[2], GPST_SET(1) | GPST_SET(2) | GPST_SET(3), GPST_SET(4), want_more, self);
+    gpst_stage_host(&self->stages[3], GPST_SET(4), 0, kit_nothing, self); /* what is read so may be left out */
+    self->stages[1].ordered = true;
+    self->n_stages = 4;
+    gpst_pipeline_desc desc = pushed_desc(self, 2, 1, GPST_ON_HOST);
+    desc.as_ready = self->as_ready = true;
+    desc.n_results = 0;
+    gpsti_a32_store(&is_open, 0);
+    gpsti_a32_store(&n_inside, 0);
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+    for (uint32_t camera = 0; camera < 2; camera++) {
+        gpst_input input = GPST_ZERO;
+        input.camera = camera;
+        assert_int_equal(gpst_pipeline_submit(pipeline, &input, SOON_NS, NULL), GPST_OK);
+    }
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    gpst_pipeline_query_stats(pipeline, &stats);
+    if (self->n_ok != (gave_way_before ? 1 : 2))
+        fail_msg("%s: %s", self->failed_stage, self->failed_reason);
+    assert_int_equal(strstr(kit_why_not(&stats, "host_memory"), "items began anew 1 times") != NULL, !gave_way_before);
+    assert_int_equal(self->results[1], gave_way_before ? GPST_ERROR_BUDGET : GPST_OK);
+    const gpst_input another = GPST_ZERO;
+    assert_int_equal(gpst_pipeline_submit(pipeline, &another, SOON_NS, NULL), GPST_OK);
+    assert_int_equal(gpst_pipeline_drain(pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+    kit_close(self);
+}
+
+static void test_the_oldest_gives_way(void** state) {
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        gave_way_before = k == 1;
+        run_two(__func__);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_held_result_stays),
@@ -404,7 +659,11 @@ int main(void) {
         cmocka_unit_test(test_idle_pipelines_give_back),
         cmocka_unit_test(test_what_is_done_goes_first),
         cmocka_unit_test(test_nothing_begins_without_its_frame),
+        cmocka_unit_test(test_the_next_one_is_granted_as_much),
         cmocka_unit_test(test_a_mean_waits_for_memory),
+        cmocka_unit_test(test_nobody_passes_an_older_one),
+        cmocka_unit_test(test_an_end_serves_who_waits),
+        cmocka_unit_test(test_the_oldest_gives_way),
     };
     return cmocka_run_group_tests_name("pipeline_relief", tests, NULL, NULL);
 }

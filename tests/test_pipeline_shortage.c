@@ -413,6 +413,7 @@ typedef struct paced {
     gpst_pool* pool;
     gpst_buffer loan;
     gpsti_a32 front_from, back_from; /* the first index that stops in front of the device; behind it */
+    gpsti_a32 front_to;              /* from that one on none stops in front */
     gpsti_a32 n_behind;              /* items that have come behind it */
     uint32_t result_set;
     uint8_t expected[2][N_VIEWS][VIEW_BYTES]; /* of frames of scale 1 and 2 */
@@ -424,7 +425,8 @@ static uint8_t large_frame[4 * FRAME_BYTES];
 
 static gpst_result wait_in_front(void* user_data, gpst_task* task) {
     paced* const self = (paced*)user_data;
-    while (task->item->index >= gpsti_a32_load(&self->front_from))
+    while (task->item->index >= gpsti_a32_load(&self->front_from) &&
+           task->item->index < gpsti_a32_load(&self->front_to))
         gpsti_sleep_ns(20000);
     return GPST_OK;
 }
@@ -475,6 +477,7 @@ static paced* paced_open(const char* opener, uint64_t max_device_bytes, uint32_t
     self->threshold.threshold = 127.0f;
     self->result_set = masks ? 2 : 1;
     gpsti_a32_store(&self->front_from, NONE_STOPS);
+    gpsti_a32_store(&self->front_to, NONE_STOPS);
     gpsti_a32_store(&self->back_from, NONE_STOPS);
     context.backend = "sim:launch_us=0";
     context.n_workers = 12; /* each door holds some */
@@ -606,6 +609,27 @@ static void test_one_after_the_other(void** state) {
     paced_close(self);
 }
 
+/* Memory for two, one of which has not come to the device yet: of those behind it each has given up what it was granted,
+   and none of them ends. The device has refused before, so that nobody keeps what he needs no more. */
+static void test_behind_the_device_nothing_is_kept(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 4 * VIEWS_BYTES, 4, 0, GPST_GRAPHS_OFF);
+    paced_lend(self, 2 * VIEWS_BYTES);
+    paced_pass(self, 1, 3);
+    gpsti_a64_store(&self->its->context->grants->device_most, 4 * VIEWS_BYTES);
+    gpsti_a32_store(&self->front_from, 3);
+    gpsti_a32_store(&self->front_to, 4);
+    gpsti_a32_store(&self->back_from, 0);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(paced_submit(self, 1, GPST_FOREVER), GPST_OK);
+    paced_await_behind(self, 6);
+    gpsti_a32_store(&self->front_from, NONE_STOPS);
+    gpsti_a32_store(&self->back_from, NONE_STOPS);
+    paced_drain(self);
+    assert_int_equal(paced_count(self, SAID_CPU) + self->stats.device_fallbacks, 0);
+    paced_close(self);
+}
+
 /* Nine items come as a batch, and there is memory for one alone: they wait for one another, and hardly any goes to the
    cores. */
 static void test_a_batch_too_large(void** state) {
@@ -635,6 +659,26 @@ static void test_the_cpu_and_back(void** state) {
     assert_int_equal(paced_count(self, SAID_CPU), 2);
     assert_int_equal(self->stats.device_fallbacks, 3);
     assert_int_equal(paced_count(self, SAID_WAITED), 0);
+    paced_lend(self, 3 * VIEWS_BYTES);
+    paced_pass(self, 2, 2); /* no room for a larger one: both ask, as at the start */
+    assert_int_equal(paced_count(self, SAID_CPU), 4);
+    assert_int_equal(self->stats.device_fallbacks, 5);
+    paced_close(self);
+}
+
+/* What a device that refused is taken to have grows with each item, until it is the budget that counts. */
+static void test_a_device_that_refused_is_asked_again(void** state) {
+    (void)state;
+    paced* const self = paced_open(__func__, 4 * VIEWS_BYTES, 1, 0, GPST_GRAPHS_OFF);
+    gpst_context* const context = self->its->context;
+    paced_pass(self, 1, 1);
+    gpsti_a64_store(&context->grants->device_most, gpsti_a64_load(&context->device_bytes));
+    for (uint64_t most = VIEWS_BYTES; most < 4 * VIEWS_BYTES; most += PAGE) {
+        assert_true(gpsti_grant_budget(context, GPSTI_OF_DEVICE) >= most);
+        paced_pass(self, 1, 1);
+    }
+    assert_int_equal(gpsti_grant_budget(context, GPSTI_OF_DEVICE), 4 * VIEWS_BYTES);
+    assert_int_equal(paced_count(self, SAID_CPU), 0);
     paced_close(self);
 }
 
@@ -651,8 +695,10 @@ int main(void) {
         cmocka_unit_test(test_both_memories_are_short),
         cmocka_unit_test(test_graphs_and_unused_memory_go_first),
         cmocka_unit_test(test_one_after_the_other),
+        cmocka_unit_test(test_behind_the_device_nothing_is_kept),
         cmocka_unit_test(test_a_batch_too_large),
         cmocka_unit_test(test_the_cpu_and_back),
+        cmocka_unit_test(test_a_device_that_refused_is_asked_again),
     };
     return cmocka_run_group_tests_name("pipeline_shortage", tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
    or begins anew, and a file that is whole or absent. */
 #include "pipeline_kit.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <sys/resource.h>
 
@@ -276,6 +277,53 @@ static void test_cancelled_means_absent(void** state) {
         }
 }
 
+static struct {
+    const char* path; /* whose file is asked for; NULL: nothing is noted */
+    uint32_t n;
+    int code;
+    off_t bytes; /* of the file, then */
+    bool was_there;
+} synced;
+
+/* Takes the place of the C library's. */
+int fsync(int file) {
+    struct stat status;
+    if (!synced.path)
+        return 0;
+    synced.n++;
+    assert_int_equal(fstat(file, &status), 0);
+    synced.bytes = status.st_size;
+    synced.was_there = access(synced.path, F_OK) == 0;
+    errno = synced.code;
+    return synced.code ? -1 : 0;
+}
+
+/* All of it is on the disk before it has its name, if that was asked for; if it cannot be, there is no file. */
+static void test_a_synced_file_is_on_the_disk(void** state) {
+    static const struct {
+        bool sync, whole;
+        int code;
+        gpst_result wanted;
+    } cases[] = {{true, true, 0, GPST_OK}, {true, true, EIO, GPST_ERROR_IO}, {true, false, 0, GPST_OK},
+                 {false, true, 0, GPST_OK}};
+    (void)state;
+    for (size_t k = 0; k < sizeof cases / sizeof cases[0]; k++) {
+        parts self = GPST_ZERO;
+        self.kit = kit_open("cpu", 1);
+        (void)parts_open(&self, 1, PART, cases[k].sync);
+        memset(&synced, 0, sizeof synced);
+        synced.path = self.path;
+        synced.code = cases[k].code;
+        assert_int_equal(gpst_target_finish(self.target, cases[k].whole), cases[k].wanted);
+        synced.path = NULL;
+        assert_int_equal(synced.n, cases[k].sync && cases[k].whole);
+        assert_true(synced.n == 0 || (synced.bytes == (off_t)part_offset(&self, N_ITEMS, 0) && !synced.was_there));
+        assert_int_equal(access(self.path, F_OK), cases[k].whole && !cases[k].code ? 0 : -1);
+        assert_int_equal(kit_count_files(self.kit, ".gpustage"), 0);
+        kit_close(self.kit);
+    }
+}
+
 /* No more than half of the file fits: what does not fails with the system's sentence, and a part that was half there is
    zero again. */
 static void test_a_full_disk(void** state) {
@@ -379,6 +427,7 @@ int main(void) {
         cmocka_unit_test(test_parts_come_in_any_order),
         cmocka_unit_test(test_an_item_that_begins_anew_emits_again),
         cmocka_unit_test(test_cancelled_means_absent),
+        cmocka_unit_test(test_a_synced_file_is_on_the_disk),
         cmocka_unit_test(test_a_full_disk),
         cmocka_unit_test(test_what_is_refused),
     };

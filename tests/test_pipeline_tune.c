@@ -276,6 +276,41 @@ static void test_a_block_is_obeyed(void** state) {
     }
 }
 
+/* Once no knob moves a window's clocks decide: a block is tried where a plain loop could be as fast, and items are left
+   for it. The source takes all the time that a plain loop would; 200 ms are 20 items. */
+static void test_the_guard_is_asked(void** state) {
+    static const struct {
+        int64_t source_ms;
+        uint64_t n_expected;
+        uint32_t block_items;
+    } cases[] = {{5, 6400, 16}, {5, 128, 2}, {5, 32, 0}, {15, 6400, 0}};
+    (void)state;
+    for (size_t c = 0; c < sizeof cases / sizeof cases[0]; c++) {
+        kit* const self = kit_open("cpu", 2);
+        gpst_pipeline_desc desc = kit_simple(self, 1, kit_nothing);
+        desc.n_items_expected = cases[c].n_expected;
+        gpst_pipeline* const pipeline = make_open(self, &desc);
+        gpsti_tune* const tune = pipeline->tune;
+        tune->tuner.state = GPSTI_TUNER_FROZEN;
+        tune->n_unjudged = 1;
+        pipeline->counts.end_ns = 1000 * MS;
+        gpsti_tune_count(locked_of(pipeline), pipeline->items.slots[0]); /* the window opens */
+        gpsti_clock_add(&pipeline->counts.source_clock, cases[c].source_ms * MS, 0, 0, false);
+        for (int i = 1; i <= 20; i++) {
+            assert_false(tune->guard.decided || tune->paused);
+            pipeline->counts.end_ns = (1000 + 10 * (i < 20 ? 0 : i)) * MS;
+            gpsti_tune_count(locked_of(pipeline), pipeline->items.slots[0]);
+        }
+        assert_int_equal(tune->guard.decided, cases[c].block_items == 0);
+        assert_int_equal(tune->paused, cases[c].block_items > 0);
+        assert_int_equal(tune->block_items, cases[c].block_items > 0 ? cases[c].block_items : 64);
+        if (tune->guard.decided)
+            assert_string_equal(last_line(pipeline)->reason, "the engine stays: the plain loop was not measured");
+        tune->paused = false;
+        unmake(self);
+    }
+}
+
 /* A knob that cannot be moved stays where it was, says why, and is not tried again. */
 static void check_refused(const gpst_pipeline* pipeline, gpst_knob knob, uint32_t stays, const char* why) {
     const gpsti_tuner* const tuner = &pipeline->tune->tuner;
@@ -526,6 +561,7 @@ int main(void) {
         cmocka_unit_test(test_the_engine_obeys),
         cmocka_unit_test(test_memory_budget_is_kept),
         cmocka_unit_test(test_a_block_is_obeyed),
+        cmocka_unit_test(test_the_guard_is_asked),
         cmocka_unit_test(test_refused_knobs_stay),
         cmocka_unit_test(test_a_new_setting_wakes),
         cmocka_unit_test(test_anything_goes),
