@@ -321,7 +321,9 @@ GPSTI_INTERN void gpsti_sets_free_device(gpsti_item* item); /* streams, events a
 GPSTI_INTERN gpst_result gpsti_set_create(gpsti_item* item, uint32_t set);
 GPSTI_INTERN void gpsti_set_destroy(gpsti_item* item, uint32_t set);
 
-/* Bytes of the device that the item has and needs from that step on. */
+/* Sets that a thread may use which waits for memory inside of a call: theirs on the device nobody takes. */
+GPSTI_INTERN uint32_t gpsti_sets_in_call(const gpsti_item* item);
+/* Bytes of the device that the item has and needs from that step on: gpsti_sets_take_unneeded takes all others. */
 GPSTI_INTERN uint64_t gpsti_sets_needed_bytes(const gpsti_item* item, uint32_t from);
 
 #define GPSTI_PIECES 64
