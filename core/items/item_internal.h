@@ -165,7 +165,7 @@ typedef enum gpsti_answer {
 /* Who waits for memory: an item that is parked, or a thread inside of a call. Locked; grant.c's. */
 typedef struct gpsti_waiter {
     gpsti_item* item;
-    uint64_t bytes[GPSTI_MEMORIES];
+    uint64_t bytes[GPSTI_MEMORIES]; /* so many more; of a parked item in all: others may take what it has */
     bool is_parked, is_call; /* an item; a worker inside of a stage; neither: another thread, which has no step */
     bool has_yielded;        /* it begins anew for the sake of older ones */
     gpsti_answer answer;
