@@ -26,8 +26,9 @@
 static struct {
     uint64_t n_refused; /* desc that a create refused, and why the last one */
     char refusal[300];
-    const char* only; /* NULL: all */
-} seeds = {0, "", NULL};
+    const char* only;              /* NULL: all */
+    uint64_t n_short, n_fit_alone; /* items that lacked memory, and those of them that fit alone: faults */
+} seeds = {0, "", NULL, 0, 0};
 
 /* For another thread. */
 static draw fork_draw(draw* from) {
@@ -146,7 +147,9 @@ int main(int argc, char** argv) {
         play_seed(seed + i, backend), n++;
     printf("%s: %" PRIu64 " played, %" PRIu64 " refused%s%s\n", fuzz.program, n, seeds.n_refused,
            seeds.n_refused ? ": " : "", seeds.refusal);
-    return 0;
+    if (seeds.only)
+        printf("%" PRIu64 " items lacked memory; %" PRIu64 " of them fit alone\n", seeds.n_short, seeds.n_fit_alone);
+    return seeds.n_fit_alone > 0;
 }
 #endif
 #endif
