@@ -42,12 +42,9 @@ GPSTI_PRIVATE bool gpsti_grants_take_unneeded(gpst_pipeline* pipeline, gpsti_pie
     for (size_t s = 0; s < sizeof states / sizeof *states; s++)
         for (gpsti_item* item = pipeline->items.lists[states[s]].first; item; item = item->next) {
             const bool ended = item->state == GPSTI_ITEM_RESULT || item->state == GPSTI_ITEM_HELD;
-            const bool in_call = item->state == GPSTI_ITEM_MEMORY && !item->waiter.is_parked;
-            const gpsti_step* const step = gpsti_batch_step(&item->batch);
-            const uint32_t keep = in_call ? step->needs | step->writes | item->moved : 0;
+            const uint32_t from = ended ? pipeline->plan.n_steps : item->batch.step;
             if (!item->batch.returned)
-                any =
-                    gpsti_sets_take_unneeded(item, ended ? pipeline->plan.n_steps : item->batch.step, keep, out) || any;
+                any = gpsti_sets_take_unneeded(item, from, gpsti_sets_in_call(item), out) || any;
         }
     return any;
 }

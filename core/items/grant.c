@@ -153,6 +153,11 @@ GPSTI_INTERN void gpsti_grant_end(gpsti_locked locked, gpsti_item* item) {
 
 /* ---- who waits ------------------------------------------------------------------------------ */
 
+GPSTI_INTERN uint64_t gpsti_waiter_more(const gpsti_waiter* waiter, int memory) {
+    const uint64_t has = waiter->is_parked ? gpsti_a64_load(&waiter->item->used[memory]) : 0;
+    return waiter->bytes[memory] > has ? waiter->bytes[memory] - has : 0;
+}
+
 GPSTI_INTERN void gpsti_waiter_add(gpsti_waiter* waiter) {
     gpsti_waiter** link = &gpsti_grants_of(waiter->item)->waiters;
     while (*link && (*link)->item->age <= waiter->item->age)
@@ -201,10 +206,10 @@ GPSTI_INTERN bool gpsti_grant_has_room(const gpsti_item* item, int memory, uint6
 GPSTI_PRIVATE bool gpsti_waiter_fits(const gpsti_waiter* waiter, bool* held) {
     bool fits = true;
     for (int m = 0; m < GPSTI_MEMORIES; m++)
-        fits = fits && (gpsti_grant_beyond(waiter->item, m, waiter->bytes[m]) == 0 ||
-                        (!held[m] && gpsti_grant_has_room(waiter->item, m, waiter->bytes[m])));
+        fits = fits && (gpsti_grant_beyond(waiter->item, m, gpsti_waiter_more(waiter, m)) == 0 ||
+                        (!held[m] && gpsti_grant_has_room(waiter->item, m, gpsti_waiter_more(waiter, m))));
     for (int m = 0; m < GPSTI_MEMORIES; m++)
-        held[m] = held[m] || (!fits && waiter->bytes[m] > 0);
+        held[m] = held[m] || (!fits && gpsti_waiter_more(waiter, m) > 0);
     return fits || gpsti_grant_is_alone(waiter->item);
 }
 
@@ -212,7 +217,7 @@ GPSTI_PRIVATE bool gpsti_waiter_fits(const gpsti_waiter* waiter, bool* held) {
 GPSTI_INTERN void gpsti_waiter_answer(gpsti_locked locked, gpsti_waiter* waiter, gpsti_answer answer) {
     waiter->answer = answer;
     for (int m = 0; m < GPSTI_MEMORIES && answer == GPSTI_ANSWER_GOES; m++)
-        gpsti_grant_add(waiter->item, m, gpsti_grant_beyond(waiter->item, m, waiter->bytes[m]));
+        gpsti_grant_add(waiter->item, m, gpsti_grant_beyond(waiter->item, m, gpsti_waiter_more(waiter, m)));
     if (!waiter->is_parked) {
         gpsti_cond_broadcast(&gpsti_grants_of(waiter->item)->changed);
         return;
@@ -239,7 +244,7 @@ GPSTI_INTERN bool gpsti_grants_serve(gpsti_locked locked) {
 /* Does an older item wait for that memory? */
 GPSTI_INTERN bool gpsti_grants_older_waits(const gpsti_item* item, int memory) {
     const gpsti_waiter* older = gpsti_grants_of(item)->waiters;
-    while (older && older->bytes[memory] == 0)
+    while (older && gpsti_waiter_more(older, memory) == 0)
         older = older->next;
     return older && older->item->age < item->age;
 }

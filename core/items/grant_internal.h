@@ -75,6 +75,7 @@ GPSTI_INTERN uint64_t gpsti_grant_beyond(const gpsti_item* item, int memory, uin
 GPSTI_INTERN uint64_t gpsti_grant_need(const gpst_pipeline* pipeline, int memory);
 GPSTI_INTERN bool gpsti_grant_is_alone(const gpsti_item* item);
 GPSTI_INTERN bool gpsti_grant_has_room(const gpsti_item* item, int memory, uint64_t bytes);
+GPSTI_INTERN uint64_t gpsti_waiter_more(const gpsti_waiter* waiter, int memory); /* than the item has now */
 GPSTI_INTERN void gpsti_waiter_add(gpsti_waiter* waiter);
 GPSTI_INTERN void gpsti_waiter_remove(gpsti_waiter* waiter);
 GPSTI_INTERN void gpsti_waiter_answer(gpsti_locked locked, gpsti_waiter* waiter, gpsti_answer answer);

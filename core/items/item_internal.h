@@ -167,11 +167,11 @@ typedef enum gpsti_answer {
 /* Who waits for memory: an item that is parked, or a thread inside of a call. Locked; grant.c's. */
 typedef struct gpsti_waiter {
     gpsti_item* item;
-    uint64_t bytes[GPSTI_MEMORIES];
-    bool is_parked, is_call; /* an item; a thread that has a place in its pipeline; neither: another thread */
-    bool is_load;            /* what came with the input is being copied */
-    int64_t until_ns;        /* it waits */
-    bool has_yielded;        /* it begins anew for the sake of older ones */
+    uint64_t bytes[GPSTI_MEMORIES]; /* so many more; of a parked item in all: others may take what it has */
+    bool is_parked, is_call;        /* an item; a thread that has a place in its pipeline; neither: another thread */
+    bool is_load;                   /* what came with the input is being copied */
+    int64_t until_ns;               /* it waits */
+    bool has_yielded;               /* it begins anew for the sake of older ones */
     gpsti_answer answer;
     struct gpsti_waiter* next; /* by age */
 } gpsti_waiter;
@@ -325,7 +325,9 @@ GPSTI_INTERN void gpsti_sets_free_device(gpsti_item* item); /* streams, events a
 GPSTI_INTERN gpst_result gpsti_set_create(gpsti_item* item, uint32_t set);
 GPSTI_INTERN void gpsti_set_destroy(gpsti_item* item, uint32_t set);
 
-/* Bytes of the device that the item has and needs from that step on. */
+/* Sets that a thread may use which waits for memory inside of a call: theirs on the device nobody takes. */
+GPSTI_INTERN uint32_t gpsti_sets_in_call(const gpsti_item* item);
+/* Bytes of the device that the item has and needs from that step on: gpsti_sets_take_unneeded takes all others. */
 GPSTI_INTERN uint64_t gpsti_sets_needed_bytes(const gpsti_item* item, uint32_t from);
 
 #define GPSTI_PIECES 64

@@ -115,11 +115,19 @@ GPSTI_PRIVATE bool gpsti_set_is_wanted(const gpsti_item* item, uint32_t set, uin
     return wanted;
 }
 
+GPSTI_INTERN uint32_t gpsti_sets_in_call(const gpsti_item* item) {
+    const gpsti_step* const step = gpsti_batch_step(&item->batch);
+    const bool in_call = item->state == GPSTI_ITEM_MEMORY && !item->waiter.is_parked;
+    return in_call ? step->needs | step->writes | item->moved : 0;
+}
+
 GPSTI_INTERN uint64_t gpsti_sets_needed_bytes(const gpsti_item* item, uint32_t from) {
-    bool counts = false;
+    const uint32_t keep = gpsti_sets_in_call(item);
+    bool counts = keep != 0;
     uint64_t bytes = 0;
     for (uint32_t k = 0; k < item->pipeline->plan.n_sets; k++) {
-        const bool needed = gpsti_set_is_at(item, k, GPSTI_ON_DEVICE(0)) && gpsti_set_is_wanted(item, k, from);
+        const bool on_device = gpsti_set_is_at(item, k, GPSTI_ON_DEVICE(0));
+        const bool needed = (keep & GPST_SET(k)) || (on_device && gpsti_set_is_wanted(item, k, from));
         for (uint32_t i = 0; needed && i < item->pipeline->plan.sets[k].capacity; i++)
             bytes += item->sets[k].device[i].charged_bytes;
         counts = counts || (needed && item->sets[k].count);

@@ -33,8 +33,7 @@ GPSTI_PRIVATE bool gpsti_grant_is_alone_on_device(const gpsti_item* item) {
 GPSTI_PRIVATE void gpsti_waiter_park(gpsti_locked locked, gpsti_item* item) {
     gpsti_waiter* const waiter = &item->waiter;
     for (int m = 0; m < GPSTI_MEMORIES; m++) {
-        const uint64_t used = gpsti_a64_load(&item->used[m]);
-        waiter->bytes[m] = item->wants[m] > used ? item->wants[m] - used : 0;
+        waiter->bytes[m] = item->wants[m];
         item->wants[m] = 0;
     }
     waiter->item = item;
@@ -110,7 +109,8 @@ GPSTI_PRIVATE bool gpsti_item_helps(const gpsti_item* item, const gpsti_waiter* 
     const gpst_context* const context = item->pipeline->context;
     bool helps = false;
     for (int m = 0; m < GPSTI_MEMORIES; m++) {
-        const bool lacks = gpsti_grant_beyond(oldest->item, m, oldest->bytes[m]) > gpsti_grant_free(context, m);
+        const bool lacks =
+            gpsti_grant_beyond(oldest->item, m, gpsti_waiter_more(oldest, m)) > gpsti_grant_free(context, m);
         helps = helps || (lacks && gpsti_item_has(item, m) > 0);
     }
     return helps;
@@ -182,7 +182,8 @@ GPSTI_PRIVATE gpsti_waiter* gpsti_grants_find_denied(gpsti_waiter* oldest) {
 GPSTI_PRIVATE void gpsti_grants_take_from(gpsti_locked locked, gpsti_item* item) {
     const bool waits = item->state == GPSTI_ITEM_MEMORY;
     for (int m = 0; m < GPSTI_MEMORIES; m++) {
-        const uint64_t wants = waits ? gpsti_a64_load(&item->used[m]) + item->waiter.bytes[m] : item->wants[m];
+        const uint64_t wants =
+            waits ? gpsti_a64_load(&item->used[m]) + gpsti_waiter_more(&item->waiter, m) : item->wants[m];
         const uint64_t need = gpsti_grant_need(item->pipeline, m),
                        most = gpsti_grant_budget(item->pipeline->context, m);
         const uint64_t larger = wants > need ? wants : need;
@@ -205,7 +206,7 @@ GPSTI_PRIVATE bool gpsti_waiter_fits_with(const gpsti_waiter* waiter, const gpst
     bool fits = true;
     for (int m = 0; m < GPSTI_MEMORIES; m++)
         fits =
-            fits && gpsti_grant_beyond(waiter->item, m, waiter->bytes[m]) <=
+            fits && gpsti_grant_beyond(waiter->item, m, gpsti_waiter_more(waiter, m)) <=
                         gpsti_grant_free(waiter->item->pipeline->context, m) + (other ? gpsti_item_has(other, m) : 0);
     return fits;
 }
@@ -222,7 +223,7 @@ GPSTI_PRIVATE bool gpsti_waiter_is_in_the_way(const gpsti_waiter* oldest) {
 GPSTI_PRIVATE bool gpsti_grants_need_user(const gpsti_waiter* oldest) {
     const gpst_pipeline* const pipeline = oldest->item->pipeline;
     const gpsti_item_list* const lists = pipeline->items.lists;
-    const bool lacks_host = gpsti_grant_beyond(oldest->item, GPSTI_OF_HOST, oldest->bytes[GPSTI_OF_HOST]) >
+    const bool lacks_host = gpsti_grant_beyond(oldest->item, GPSTI_OF_HOST, gpsti_waiter_more(oldest, GPSTI_OF_HOST)) >
                             gpsti_grant_free(pipeline->context, GPSTI_OF_HOST);
     return lists[GPSTI_ITEM_RESULT].n + lists[GPSTI_ITEM_HELD].n > 0 &&
            (lacks_host || pipeline->context->require_backend);

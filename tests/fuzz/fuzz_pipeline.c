@@ -84,7 +84,7 @@ static void check_item(const item_plan* item, const gpst_item* got) {
     const outcome* const wanted = &item->wanted;
     const bool fails = GPST_FAILED(got->result), is_ok = got->result == GPST_OK;
     bool is_right = is_ok == !got->reason[0] && is_ok == !got->stage[0] && got->end_ns >= got->start_ns &&
-                    (!got->user_data || got->camera == item->camera);
+                    ((!got->user_data && !item->handed_by) || got->camera == item->camera);
     if (!fails || !may_end_so(item, got))
         is_right = is_right && fails == GPST_FAILED(wanted->result) &&
                    (got->result == GPST_SKIPPED) == (wanted->result == GPST_SKIPPED) &&
@@ -96,8 +96,10 @@ static void check_item(const item_plan* item, const gpst_item* got) {
 }
 
 static void end_now(plan* self) {
-    if (self->ending == CANCELLED)
+    if (self->ending == CANCELLED) {
         gpst_pipeline_cancel(self->pipeline);
+        atomic_store(&self->is_cancelled, true);
+    }
     if (self->ending == STOPPED)
         gpst_pipeline_stop(self->pipeline);
     if (self->ending == DESTROYED)
@@ -109,6 +111,7 @@ static item_plan* hear(plan* self, const gpst_item* got) {
     REQUIRE_OF(atomic_fetch_add(&item->n_heard, 1) == 0, "item %u: %s, after %s", item->number,
                gpst_result_name(got->result), gpst_result_name(item->heard));
     item->heard = got->result;
+    snprintf(item->reason, sizeof item->reason, "%s", got->reason);
     if (atomic_fetch_add(&self->n_heard, 1) + 1 == self->end_after)
         end_now(self);
     return item;
@@ -149,7 +152,7 @@ static void on_dropped(void* user_data, const gpst_item* got) {
     plan* const self = (plan*)user_data;
     REQUIRE(got->result == GPST_DROPPED && self->may_drop);
     REQUIRE(got->reason[0] != '\0');
-    hear(self, got);
+    REQUIRE(!hear(self, got)->handed_by);
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
@@ -234,6 +237,8 @@ static void make_frame_on_device(item_plan* item) {
 
 static void make_items(plan* self) {
     const bool pulls = self->way == PULLED || self->way == PULLED_ALONE;
+    for (uint32_t n = self->n_items; n < self->n_all; n++)
+        self->items[n].fails_early = false;
     for (uint32_t n = 0; n < self->n_items; n++) {
         item_plan* const item = &self->items[n];
         item->fails_early = item->fails_early && (pulls || self->input == FILES);
@@ -245,6 +250,9 @@ static void make_items(plan* self) {
             make_frame_on_device(item);
         model_run(item, &item->wanted);
     }
+    for (uint32_t n = self->n_items; n < self->n_all; n++)
+        if (self->items[n].handed_by)
+            model_run(&self->items[n], &self->items[n].wanted);
 }
 
 /* ---- who takes results, and who hands in ------------------------------------------------------------------------- */
@@ -352,7 +360,7 @@ static bool is_outcome(const plan* self, gpst_result result) {
     if (stats.items_failed == 0 || stats.items_ok + stats.items_skipped > 0)
         return result == (stats.items_failed > 0 ? GPST_PARTIAL : GPST_OK);
     bool is_of_an_item = !self->desc.sink;
-    for (uint32_t n = 0; n < self->n_items; n++)
+    for (uint32_t n = 0; n < self->n_all; n++)
         is_of_an_item |= self->items[n].n_heard && self->items[n].heard == result;
     return GPST_FAILED(result) && is_of_an_item;
 }
@@ -401,14 +409,39 @@ static void check_files(const plan* self, const item_plan* item) {
     }
 }
 
+/* Of a camera that had an input every end was asked until it had no more; what it handed out has the indices behind the
+   inputs'. */
+static void check_ends(const plan* self, bool is_told) {
+    const uint64_t first = self->first_end, n_inputs = self->desc.source ? self->next : self->n_submitted;
+    const bool is_whole = is_told && (self->ending == ALL || self->ending == STOPPED);
+    REQUIRE_OF(first == UINT64_MAX || first == n_inputs ||
+                   (self->desc.source && first == n_inputs + 1 && self->items[n_inputs].may_run_short),
+               "%llu behind %llu", (unsigned long long)first, (unsigned long long)n_inputs);
+    for (uint32_t s = 0; s < self->n_stages; s++) {
+        const stage_plan* const stage = &self->stages[s];
+        for (uint32_t c = 0; stage->first_handed > 0 && c < self->n_cameras; c++) {
+            bool may = self->desc.source && c == 0, must = false; /* what failed in the source is of camera 0 */
+            for (uint32_t n = c; n < self->n_items; n += self->n_cameras) {
+                may = may || self->items[n].is_accepted;
+                must = must || (is_whole && self->items[n].n_heard > 0 && self->items[n].heard == GPST_OK);
+            }
+            REQUIRE_OF(may || stage->n_asked[c] == 0, "%s: camera %u has no items", stage->name, c);
+            REQUIRE_OF(!must || stage->is_through[c], "%s: camera %u was asked %u times", stage->name, c,
+                       stage->n_asked[c]);
+        }
+    }
+}
+
 static void check_all(const plan* self, const gpst_stats* stats) {
     uint64_t n_ok = 0, n_failed = 0, n_skipped = 0, n_cancelled = 0;
     const bool is_told = self->desc.sink || (!self->desc.source && self->ending != DESTROYED);
-    for (uint32_t n = 0; n < self->n_items; n++) {
+    check_ends(self, is_told);
+    for (uint32_t n = 0; n < self->n_all; n++) {
         const item_plan* const item = &self->items[n];
-        const bool is_lent = self->input == LENT || self->input == ON_DEVICE;
+        const bool is_lent = n < self->n_items && (self->input == LENT || self->input == ON_DEVICE);
         REQUIRE_OF(!is_told || !item->is_accepted || item->n_heard == 1, "item %u: nothing was heard", n);
-        REQUIRE_OF(self->desc.source || item->is_accepted || item->n_heard == 0, "item %u: was never taken", n);
+        REQUIRE_OF((self->desc.source && n < self->n_items) || item->is_accepted || item->n_heard == 0,
+                   "item %u: was never taken", n);
         REQUIRE_OF(item->n_released == (is_lent && item->is_accepted), "item %u: released %u times", n,
                    item->n_released);
         n_ok += item->n_heard && item->heard == GPST_OK;
@@ -490,7 +523,7 @@ static void unmake_plan(plan* self) {
     gpst_stream_destroy(self->stream);
     for (uint32_t s = 0; s < self->n_stages; s++)
         gpst_warp_destroy(self->stages[s].warp);
-    for (uint32_t n = 0; n < self->n_items; n++) {
+    for (uint32_t n = 0; n < self->n_all; n++) {
         gpst_memory_destroy(self->items[n].memory);
         (void)(self->items[n].path[0] && remove(self->items[n].path));
         for (uint32_t i = 0; self->writes && i < MOST_PICTURES; i++) {
@@ -499,6 +532,74 @@ static void unmake_plan(plan* self) {
         }
     }
     REQUIRE_OF(!self->folder[0] || rmdir(self->folder) == 0, "%s has other files", self->folder);
+}
+
+/* ---- what fits alone --------------------------------------------------------------------------------------------- */
+
+static gpst_result run_source_alone(void* user_data, uint64_t index, gpst_input* out) {
+    if (index == 0)
+        fill_input((item_plan*)user_data, out);
+    return index == 0 ? GPST_OK : GPST_END;
+}
+
+static gpst_result run_sink_alone(void* user_data, const gpst_item* got) {
+    ((item_plan*)user_data)->alone = got->result;
+    return GPST_OK;
+}
+
+/* The item once more, in a context and a pipeline of its own. */
+static bool fits_alone(item_plan* item) {
+    plan* const self = item->owner;
+    gpst_stage_desc stages[GPST_MAX_STAGES];
+    gpst_pipeline_desc desc = self->desc;
+    gpst_context* context = NULL;
+    gpst_pipeline* pipeline = NULL;
+    const uint32_t n_stages = describe_stages(self, stages);
+    for (uint32_t s = 0; s < n_stages; s++)
+        stages[s].end = NULL;
+    for (uint32_t s = 0; s < self->n_stages; s++)
+        atomic_store(&self->stages[s].last[item->camera], -1);
+    desc.stages = stages;
+    desc.source = run_source_alone, desc.sink = run_sink_alone;
+    desc.source_user_data = desc.sink_user_data = item;
+    desc.mode = desc.mode == GPST_RUN_DEFAULT ? GPST_RUN_ENGINE : desc.mode;
+    desc.full_policy = GPST_FULL_BLOCK, desc.deadline_ns = 0;
+    if (self->input == LENT)
+        fill_frame(item->number, item->pixels);
+    item->n_released = 0;
+    item->alone = GPST_ERROR_BUDGET;
+    REQUIRE(gpst_context_create(&self->world->desc, &context) == GPST_OK);
+    if (gpst_pipeline_create(context, &desc, &pipeline) == GPST_OK)
+        (void)gpst_pipeline_run(pipeline);
+    gpst_pipeline_destroy(pipeline);
+    gpst_context_destroy(context);
+    return !is_memory(item->alone);
+}
+
+/* Not all that they have do items give to others whose frames were copied. Nothing does one that may not begin anew:
+   an ordered stage has had it, its lent frame was given back, or an end has made it. */
+static bool may_begin_anew(const plan* self) {
+    bool may = self->input == FILES || self->input == NONE;
+    for (uint32_t s = 0; s < self->n_stages; s++)
+        may = may && !self->stages[s].is_ordered && !self->stages[s].is_stateful && self->stages[s].first_handed == 0;
+    return may;
+}
+
+/* --only budgets: no item lacks memory that it would have alone, where others may begin anew. */
+static void check_budgets(plan* self) {
+    const fuzz_world* const world = self->world;
+    const bool may = may_begin_anew(&world->plans[0]) && (world->n_plans < 2 || may_begin_anew(&world->plans[1]));
+    for (uint32_t n = 0; n < self->n_items && may && seeds.only; n++) {
+        item_plan* const item = &self->items[n];
+        if (item->n_heard == 0 || !is_memory(item->heard) || item->may_run_short)
+            continue;
+        seeds.n_short++;
+        if (!fits_alone(item))
+            continue;
+        seeds.n_fit_alone++;
+        printf("item %u fits alone: %s: %s\nplay it again: %s\n", n, gpst_result_name(item->heard), item->reason,
+               fuzz.replay);
+    }
 }
 
 static void on_log(void* user_data, gpst_log_level level, uint64_t item_index, const char* message, const char* file,
@@ -528,7 +629,9 @@ static void play(draw* from, const char* backend) {
         run_plan(&self->plans[0]);
     if (self->n_plans == 2 && self->context)
         REQUIRE(pthread_join(other, NULL) == 0);
-    for (uint32_t p = 0; p < self->n_plans; p++)
+    for (uint32_t p = 0; p < self->n_plans; p++) {
+        check_budgets(&self->plans[p]);
         unmake_plan(&self->plans[p]);
+    }
     gpst_context_destroy(self->context);
 }

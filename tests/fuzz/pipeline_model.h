@@ -218,6 +218,7 @@ static size_t model_encode(gpst_file_kind kind, const gpst_image* image, uint8_t
 static void model_run(const item_plan* item, outcome* out) {
     static uint8_t file[2 * MOST_BYTES];
     const plan* const owner = item->owner;
+    const uint32_t first = item->handed_by ? (uint32_t)(item->handed_by - owner->stages) : 0;
     memset(out, 0, sizeof *out);
     for (uint32_t k = 0; k < MOST_SETS; k++)
         model[k].n = 0;
@@ -226,11 +227,11 @@ static void model_run(const item_plan* item, outcome* out) {
         out->stage = owner->input != FILES ? "source" : item->number % 2 ? "decode" : "read";
         return;
     }
-    if (owner->input != NONE) {
+    if (owner->input != NONE && !item->handed_by) {
         model_put(&model[0], 0, item->frame);
         memcpy(model[0].bytes[0], item->pixels, bytes_of(&model[0].pictures[0]));
     }
-    for (uint32_t s = 0; s < owner->n_stages; s++) {
+    for (uint32_t s = first; s < owner->n_stages; s++) {
         if (model_fails(&owner->stages[s], item->number, out))
             return;
         model_stage(&owner->stages[s], item->number);
@@ -256,9 +257,13 @@ static void model_run(const item_plan* item, outcome* out) {
             return got_;                 \
     } while (0)
 
-/* A pulled item's number is its index: what failed in the source has nothing else. */
+/* A pulled item's number is its index: what failed in the source has nothing else. What ends hand out has the next
+   indices. */
 static item_plan* item_of(plan* owner, const gpst_item* item) {
-    item_plan* const found = (item_plan*)item->user_data;
+    const uint64_t first_end = atomic_load(&owner->first_end);
+    item_plan* found = (item_plan*)item->user_data;
+    if (!found && item->index >= first_end && item->index - first_end < MOST_ENDS * MOST_HANDED * MOST_CAMERAS)
+        found = owner->ended[item->index - first_end];
     if (found)
         REQUIRE(found->owner == owner);
     else
@@ -377,12 +382,60 @@ static gpst_result compute(stage_plan* stage, gpst_task* task) {
     return GPST_OK;
 }
 
+static void enter(stage_plan* stage) {
+    REQUIRE(atomic_fetch_add(&stage->n_inside, 1) < stage->concurrency || stage->concurrency == 0);
+}
+
 /* MAKE, KERNEL, COUNT. */
 static gpst_result run_one(void* user_data, gpst_task* task) {
     stage_plan* const stage = (stage_plan*)user_data;
+    enter(stage);
     enter_ordered(stage, task);
     const gpst_result result = stage->kind == MAKE ? make(stage, task) : compute(stage, task);
     leave_ordered(stage, task);
+    atomic_fetch_sub(&stage->n_inside, 1);
+    return result;
+}
+
+/* An end may be asked now: its camera's last call was not, nor does one of a stage before still have items; of one
+   camera with a sink all that have smaller indices were told. One that was being asked may see the cancel. */
+static void check_asked(const stage_plan* stage, const gpst_item* got) {
+    plan* const owner = stage->owner;
+    const uint32_t camera = got->camera;
+    const bool hears_all = owner->desc.sink && owner->n_cameras == 1 && !owner->may_drop;
+    REQUIRE_OF(camera < owner->n_cameras && !stage->is_through[camera], "%s: camera %u", stage->name, camera);
+    REQUIRE(!atomic_load(&owner->is_cancelled) || owner->n_since_cancel++ == 0);
+    REQUIRE_OF(got->index == atomic_load(&owner->first_end) + owner->n_ended && !got->user_data, "index %llu of %s",
+               (unsigned long long)got->index, stage->name);
+    REQUIRE(!hears_all || stage->n_asked[camera] > 0 || atomic_load(&owner->n_heard) >= got->index);
+    REQUIRE(atomic_load(&stage->is_inside[camera]) == 0);
+    for (uint32_t k = 0; k < got->n_sets; k++)
+        REQUIRE_OF(got->sets[k].n == 0, "set %u", k);
+    for (uint32_t s = 0; &owner->stages[s] < stage; s++)
+        REQUIRE_OF(owner->stages[s].first_handed == 0 || owner->stages[s].is_through[camera], "%s before %s",
+                   stage->name, owner->stages[s].name);
+}
+
+static gpst_result run_end(void* user_data, gpst_task* task) {
+    stage_plan* const stage = (stage_plan*)user_data;
+    plan* const owner = stage->owner;
+    const uint32_t camera = task->item->camera;
+    unsigned long long none = UINT64_MAX;
+    gpst_result result = GPST_END;
+    REQUIRE(atomic_fetch_add(&owner->n_in_end, 1) == 0);
+    (void)atomic_compare_exchange_strong(&owner->first_end, &none, task->item->index);
+    check_asked(stage, task->item);
+    enter(stage);
+    const uint32_t n = stage->n_asked[camera]++;
+    if (n < n_handed(stage, camera)) {
+        item_plan* const item = &owner->items[stage->first_handed + n * owner->n_cameras + camera];
+        item->is_accepted = true;
+        owner->ended[owner->n_ended++] = item;
+        result = make(stage, task);
+    }
+    stage->is_through[camera] = result == GPST_END || GPST_FAILED(result);
+    atomic_fetch_sub(&stage->n_inside, 1);
+    atomic_fetch_sub(&owner->n_in_end, 1);
     return result;
 }
 
@@ -428,6 +481,7 @@ static void describe_stage(stage_plan* stage, gpst_stage_desc* out) {
                         stage);
     if (stage->batch_most > 0 && out->func)
         out->batch_func = run_together, out->func = NULL;
+    out->end = stage->first_handed > 0 ? run_end : NULL;
     out->name = stage->name;
     out->batch_most = stage->batch_most;
     out->per_picture = stage->kind == EACH;

@@ -13,6 +13,8 @@ enum {
     MOST_CAMERAS = 3,
     MOST_BYTES = 20000, /* of a picture */
     MOST_LIST = 4,      /* entries of a list */
+    MOST_ENDS = 2,      /* stages with an end */
+    MOST_HANDED = 3,    /* items that an end hands out for a camera */
     N_CLASSES = 5
 };
 
@@ -62,8 +64,12 @@ typedef struct stage_plan {
     gpst_warp* warp;
     gpst_mask_desc mask;
     atomic_uint n_batches;
+    atomic_uint n_inside;
     atomic_uint is_inside[MOST_CAMERAS]; /* ordered: nobody else is */
     atomic_int last[MOST_CAMERAS];       /* the number of the item that an ordered stage had last */
+    uint32_t first_handed;               /* the number of the first item that its end may hand out; 0 = it has none */
+    uint32_t n_asked[MOST_CAMERAS];      /* calls of its end, */
+    bool is_through[MOST_CAMERAS];       /* of which the last one was */
 } stage_plan;
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
@@ -87,6 +93,7 @@ typedef struct item_plan {
     uint32_t number, camera;
     int32_t priority;
     bool fails_early; /* the source fails for it, or its file is missing or damaged */
+    const stage_plan* handed_by; /* by its end; NULL: an input */
     char path[100];
     uint8_t pixels[MOST_BYTES];
     gpst_memory* memory; /* of a frame on the device */
@@ -95,7 +102,8 @@ typedef struct item_plan {
     atomic_uint n_heard, n_released;
     bool is_accepted;   /* the source gave it, or submit took or dropped it */
     bool may_run_short; /* the source had no memory for it once */
-    gpst_result heard;
+    gpst_result heard, alone; /* alone: where nobody else is */
+    char reason[200];
 } item_plan;
 
 /* ---- the pipeline ------------------------------------------------------------------------------------------------ */
@@ -131,7 +139,12 @@ struct plan {
     uint32_t n_held, fail_early_every, would_block_every, stream_every;
     bool with_priorities, submits_forever;
     bool may_drop, has_time; /* has_time: a mean of masks */
-    item_plan items[MOST_ITEMS];
+    item_plan items[MOST_ITEMS + MOST_CAMERAS + MOST_ENDS * MOST_HANDED * MOST_CAMERAS];
+    uint32_t n_all, n_ended, n_since_cancel; /* n_all: inputs, and what ends may hand out; calls of ends since */
+    item_plan* ended[MOST_ENDS * MOST_HANDED * MOST_CAMERAS]; /* by index, from first_end on */
+    atomic_ullong first_end;
+    atomic_uint n_in_end;
+    atomic_bool is_cancelled;
     char folder[64];
     gpst_pipeline* pipeline;
     gpst_stream* stream;
@@ -215,6 +228,9 @@ static bool fails_at(const stage_plan* stage, uint32_t number) {
 }
 static bool skips_at(const stage_plan* stage, uint32_t number) {
     return stage->skip_every > 0 && (number + stage->salt) % stage->skip_every == 1;
+}
+static uint32_t n_handed(const stage_plan* stage, uint32_t camera) {
+    return (stage->salt + camera) % (MOST_HANDED + 1);
 }
 
 /* ---- drawing: stages --------------------------------------------------------------------------------------------- */
@@ -483,7 +499,7 @@ static void draw_files(plan* self, draw* from, bool has_jpeg) {
 }
 
 static void draw_items(plan* self, draw* from) {
-    self->n_items = 1 + pick(from, MOST_ITEMS);
+    self->n_items = self->n_all = 1 + pick(from, MOST_ITEMS);
     self->n_cameras = one_in(from, 2) ? 1 : 1 + pick(from, MOST_CAMERAS);
     for (uint32_t n = 0; n < self->n_items; n++) {
         item_plan* const item = &self->items[n];
@@ -492,6 +508,40 @@ static void draw_items(plan* self, draw* from) {
         item->camera = n % self->n_cameras;
         item->priority = self->with_priorities ? (int32_t)pick(from, 3) - 1 : 0;
         item->fails_early = self->fail_early_every > 0 && n % self->fail_early_every == 0;
+    }
+}
+
+/* What an end hands out has only what is made from there on: fails where a device stage needs set 0, or is a function
+   that has nothing to write for its one picture. */
+static bool may_end(const plan* self, uint32_t s) {
+    bool may = self->stages[s].kind == MAKE;
+    for (uint32_t i = s + 1; may && i < self->n_stages; i++) {
+        const stage_plan* const later = &self->stages[i];
+        const bool reads_0 = self->stages[s].to > 0 && (later->from == 0 || later->also == 0);
+        may = later->kind == MAKE || later->kind == EACH || later->kind == LIST ||
+              (!reads_0 && (later->kind != KERNEL || self->sets[later->from].capacity > 1));
+    }
+    return may;
+}
+
+/* The numbers behind the inputs' go on, camera by camera, for each end as many as it may hand out. */
+static void draw_ends(plan* self, draw* from) {
+    uint32_t n = 0, next = (self->n_items + self->n_cameras - 1) / self->n_cameras * self->n_cameras;
+    atomic_store(&self->first_end, UINT64_MAX);
+    for (uint32_t s = 0; s < self->n_stages && n < MOST_ENDS; s++) {
+        stage_plan* const stage = &self->stages[s];
+        if (!may_end(self, s) || !one_in(from, 2))
+            continue;
+        n++;
+        stage->first_handed = next;
+        for (uint32_t i = 0; i < MOST_HANDED * self->n_cameras; i++, next++) {
+            item_plan* const item = &self->items[next];
+            item->owner = self;
+            item->number = next;
+            item->camera = next % self->n_cameras;
+            item->handed_by = i / self->n_cameras < n_handed(stage, item->camera) ? stage : NULL;
+        }
+        self->n_all = next;
     }
 }
 
@@ -529,13 +579,14 @@ static void draw_world(fuzz_world* self, draw* from, const char* backend, bool h
                                          "fail_event=3",  "fail_graph=2", "fail_stream=2"};
     static const char* const times[] = {"launch_us=0", "kernel_us=100,jitter_pct=80,seed=3", "mapped=1", "virtual=1"};
     const uint32_t time = pick(from, 4), fault = pick(from, 4 * sizeof faults / sizeof *faults);
-    const bool is_sim = strcmp(backend, "sim") == 0;
-    self->is_calm = one_in(from, 4);
-    self->has_faults = is_sim && !self->is_calm && fault < sizeof faults / sizeof *faults;
+    const bool is_sim = strcmp(backend, "sim") == 0, only_budgets = seeds.only && strcmp(seeds.only, "budgets") == 0;
+    REQUIRE_OF(!seeds.only || only_budgets, "--only %s: unknown", seeds.only);
+    self->is_calm = one_in(from, 4) && !only_budgets;
+    self->has_faults = is_sim && !self->is_calm && fault < sizeof faults / sizeof *faults && !only_budgets;
     snprintf(self->backend_text, sizeof self->backend_text, "%s%s%s%s%s", backend, is_sim ? ":" : "",
              is_sim ? times[time] : "", self->has_faults ? "," : "", self->has_faults ? faults[fault] : "");
-    self->is_host_short = one_in(from, 4) && !self->is_calm;
-    self->is_device_short = one_in(from, 4) && !self->is_calm;
+    self->is_host_short = (one_in(from, 4) && !self->is_calm) || only_budgets;
+    self->is_device_short = (one_in(from, 4) && !self->is_calm) || only_budgets;
     self->desc.backend = self->backend_text;
     self->desc.n_workers = 1 + pick(from, 4);
     const uint64_t host = (uint64_t)16384 << pick(from, 11);
@@ -546,6 +597,8 @@ static void draw_world(fuzz_world* self, draw* from, const char* backend, bool h
     self->n_plans = one_in(from, 4) ? 2 : 1;
     for (uint32_t p = 0; p < self->n_plans; p++)
         draw_plan(&self->plans[p], self, from, has_jpeg);
+    for (uint32_t p = 0; p < self->n_plans; p++)
+        draw_ends(&self->plans[p], from);
 }
 
 /* ---- what was drawn, in words ------------------------------------------------------------------------------------ */
@@ -563,12 +616,12 @@ static void say_plan(const plan* self) {
     for (uint32_t s = 0; s < self->n_stages; s++) {
         const stage_plan* const stage = &self->stages[s];
         say("  %s %s %u,%u -> %u (%u) map %d mask %d salt %u batch %u/%u queue %u policy %d concurrency %u%s%s%s"
-            " fail %u skip %u\n",
+            " fail %u skip %u end %u\n",
             stage->name, kind_names[stage->kind], stage->from, stage->also, stage->to, self->sets[stage->to].capacity,
             (int)stage->map, (int)stage->mask.kind, stage->salt, stage->batch_most, stage->batch_fails,
             stage->queue_most, (int)stage->policy, stage->concurrency, stage->is_ordered ? " ordered" : "",
             stage->is_stateful ? " stateful" : "", stage->is_capturable ? " capturable" : "", stage->fail_every,
-            stage->skip_every);
+            stage->skip_every, stage->first_handed);
     }
     for (uint32_t r = 0; r < desc->n_results; r++)
         say("  result %u place %d\n", desc->results[r].set, (int)desc->results[r].place);

@@ -10,6 +10,8 @@
      fuzz_x --seeds FILE              the number at the beginning of each line, and others where --seed says so
      fuzz_x FILE ...                  the bytes of each file instead of a seed
      --backend NAME                   that one instead of cpu and sim; GPUSTAGE_TEST_BACKEND says the same
+     --only WORD                      draws only what the fuzzer calls so. Pipelines: budgets, of little memory, where no item
+                                      may fail that fits alone
 
    With clang's -fsanitize=fuzzer and -DFUZZ_NO_MAIN there is no main, and the fuzzer's bytes are played. */
 #ifndef GPST_FUZZ_SEEDS_H
@@ -24,7 +26,9 @@
 static struct {
     uint64_t n_refused; /* desc that a create refused, and why the last one */
     char refusal[300];
-} seeds = {0, ""};
+    const char* only;              /* NULL: all */
+    uint64_t n_short, n_fit_alone; /* items that lacked memory, and those of them that fit alone: faults */
+} seeds = {0, "", NULL, 0, 0};
 
 /* For another thread. */
 static draw fork_draw(draw* from) {
@@ -56,7 +60,7 @@ __attribute__((format(printf, 2, 3), noreturn)) static void stop(const char* rul
 static void play(draw* from, const char* backend);
 
 static void play_on(draw from, const char* backend, const char* what) {
-    begin_play("%s --backend %s", what, backend);
+    begin_play("%s --backend %s%s%s", what, backend, seeds.only ? " --only " : "", seeds.only ? seeds.only : "");
     play(&from, backend);
     (void)alarm(0);
 }
@@ -118,6 +122,8 @@ int main(int argc, char** argv) {
         i += word[0] == '-';
         if (strcmp(word, "--backend") == 0)
             backend = value;
+        else if (strcmp(word, "--only") == 0)
+            seeds.only = value;
         else if (strcmp(word, "--limit") == 0)
             fuzz.limit_s = (unsigned)atoi(value);
         else if (strcmp(word, "--seed") == 0)
@@ -141,7 +147,9 @@ int main(int argc, char** argv) {
         play_seed(seed + i, backend), n++;
     printf("%s: %" PRIu64 " played, %" PRIu64 " refused%s%s\n", fuzz.program, n, seeds.n_refused,
            seeds.n_refused ? ": " : "", seeds.refusal);
-    return 0;
+    if (seeds.only)
+        printf("%" PRIu64 " items lacked memory; %" PRIu64 " of them fit alone\n", seeds.n_short, seeds.n_fit_alone);
+    return seeds.n_fit_alone > 0;
 }
 #endif
 #endif
