@@ -265,7 +265,7 @@ def hipcc(*arguments):
 
 @case("device hipcc one unit gfx90a gfx1030")
 def hip_unit(folder):  # clang again: it is read for the host and for each architecture
-    run(hipcc("--offload-arch=gfx90a", "--offload-arch=gfx1030", "-fsyntax-only", "gpustage.c"))
+    run(hipcc("--offload-arch=gfx90a", "--offload-arch=gfx1030", "-c", "-fsyntax-only", "gpustage.c"))
 
 
 @case("device hipcc GPU half gfx90a gfx1030")
