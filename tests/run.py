@@ -7,8 +7,9 @@ Exit status of a program: 0 passed, 77 skipped (the last line it printed is the 
 are those of which it says so as cmocka does ("[       OK ] test_x"; tests/cases.py for those in Python); without any it
 is a case itself. The line before "[  SKIPPED ]" is the reason. A case counts once, however often it runs (with the
 split library, with gpustage.h, on another backend): failed if it failed once, else passed if it passed once. Lines that
-begin with "skip: " name those that passed nowhere. What failed programs printed comes last. The closing line is
-`N passed, N failed, N skipped`; GPST_RESULTS names a file to which the cases are added, for --sum. Needs Python 3.9.
+begin with "skip: " name those that passed nowhere. What failed programs printed comes last, without the cases that
+passed and said nothing. The closing line is `N passed, N failed, N skipped`; GPST_RESULTS names a file to which the
+cases are added, for --sum. Needs Python 3.9.
 """
 import argparse
 import concurrent.futures
@@ -55,6 +56,11 @@ def cases_of(text):
         else:
             last = line.strip()
     return found
+
+
+def without_passed(text):
+    """The lines of what a program printed, without the cases that began and passed with nothing in between."""
+    return re.sub(r"^\[ RUN {6}\] (\w+) *\n\[ {7}OK \] \1 *(?:\n|\Z)", "", text, flags=re.M).splitlines()
 
 
 def tally(results):
@@ -150,7 +156,7 @@ def main():
             results += [(running[done], case, *told) for case, told in cases.items()]
             print("%-7s %-40s %6.1f s  %s" % (verdict, running[done], taken, reason), flush=True)
             if verdict == "failed":
-                failures.append((running[done], reason, output.splitlines()[-200:]))
+                failures.append((running[done], reason, without_passed(output)[-200:]))
     once = tally(results)
     count = count_of(once)
     for (program, case), (verdict, reason) in sorted(once.items()):

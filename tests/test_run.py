@@ -85,6 +85,17 @@ class Run(Case):
         self.assertIn("skip: test_u.sh: no such machine\n", text)
         self.assertIn("only 6 executed, at least 7 are expected\n", self.run_tests(crashed, late, script, "--floor", "7")[1])
 
+    def test_a_failed_program_shows_what_failed(self):
+        talks = CMOCKA % "0x1 != 0x2\\n[  FAILED  ] test_c\\n[ RUN      ] test_d\\n[       OK ] test_d"
+        _, text, _ = self.run_tests(self.write("split/test_x", talks + "exit 1\n"))
+        shown = re.findall(r"^    \| (.*)$", text, re.M)
+        self.assertEqual(shown, ["[==========] Running 3 test(s).", "[ RUN      ] test_b", "no disk",
+                                 "[  SKIPPED ] test_b", "[ RUN      ] test_c", "0x1 != 0x2", "[  FAILED  ] test_c",
+                                 "[==========] 3 test(s) run."])
+        said = CMOCKA.replace("test_a\\n[       OK", "test_a\\nseed 7\\n[       OK") % "[  FAILED  ] test_c"
+        self.assertIn("    | [ RUN      ] test_a\n    | seed 7\n    | [       OK ] test_a\n",
+                      self.run_tests(self.write("split/test_w", said + "exit 1\n"))[1], "it said something")
+
     def test_a_sum_of_runs(self):
         results = self.path("results")
         one = self.write("split/test_x", CMOCKA % "[       OK ] test_c")
