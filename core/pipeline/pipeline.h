@@ -129,8 +129,8 @@ GPST_API gpst_result gpst_pipeline_run(gpst_pipeline* pipeline);
    Parameters   pipeline   (in)   made without a source
                 input      (in)   with a path where the first stage is READ, a frame where a stage reads set 0 that no
                                   stage before it writes; copied before the call returns, but for a borrowed frame
-                timeout_ns (in)   how long to wait for a slot under the policy BLOCK, or for memory that results or
-                                  kept items have; 0 = not at all, GPST_FOREVER
+                timeout_ns (in)   how long to wait for a slot under the policy BLOCK, or for memory that others have;
+                                  0 = not at all, GPST_FOREVER
                 index      (out)  the item's; may be NULL
    Shapes       none
    Returns      GPST_OK | GPST_DROPPED (by the policy; desc.dropped was told) | WOULD_BLOCK (timeout 0; or at once, on

@@ -93,7 +93,7 @@ GPSTI_PRIVATE void gpsti_push_refuse(gpsti_locked locked, gpst_pipeline* pipelin
     item.stage = "submit";
     item.result = GPST_DROPPED;
     item.reason = gpsti_push_has_untaken(pipeline) ? "as many results as there are slots (n_slots) wait to be taken"
-                  : held                           ? "results that are held have the memory"
+                  : held                           ? "others have the memory"
                                                    : "every slot (n_slots) is taken, and nothing waits";
     item.start_ns = item.end_ns = gpsti_now_ns();
     pipeline->counts.items.dropped++;
@@ -155,8 +155,10 @@ GPST_API gpst_result gpst_pipeline_submit(gpst_pipeline* pipeline, const gpst_in
     gpst_result result = gpsti_push_make_room(locked, pipeline, input, timeout_ns, deadline_ns);
     if (result == GPST_OK) {
         result = gpsti_push_load(locked, pipeline, input, deadline_ns, index);
-        if (result == GPST_ERROR_WOULD_BLOCK)
-            result = gpsti_push_no_room(pipeline, timeout_ns, false);
+        if (result == GPST_ERROR_WOULD_BLOCK) /* no memory for the copy */
+            result = pipeline->plan.desc.full_policy == GPST_FULL_BLOCK
+                         ? gpsti_push_no_room(pipeline, timeout_ns, false)
+                         : GPST_DROPPED;
     }
     if (result == GPST_DROPPED)
         gpsti_push_refuse(locked, pipeline, input);

@@ -29,7 +29,8 @@ GPSTI_PRIVATE uint32_t gpsti_threads_source_most(const gpst_pipeline* pipeline) 
 }
 
 /* OK: it is filled. END: the source has no more. WOULD_BLOCK: not now; only if may_wait. Not locked. */
-GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, int64_t now_ns, bool may_wait) {
+GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, int64_t now_ns, bool may_wait,
+                                             bool is_first) {
     gpst_input input;
     const char* reason = NULL;
     gpsti_threads* const threads = item->pipeline->threads;
@@ -44,9 +45,10 @@ GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, i
         return result;
     result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
     if (!GPSTI_ENDS_ITEM(result)) {
+        item->given.until_ns = is_first ? GPST_FOREVER : 0; /* those before it in this turn have not begun */
         result = gpsti_item_load(item, &input, "gpst_source_func");
         reason = gpst_last_reason();
-        if (GPST_FAILED(result) && item->yields) { /* for the sake of others: once more, when one has ended */
+        if (result == GPST_ERROR_WOULD_BLOCK || (GPST_FAILED(result) && item->yields)) { /* later, when one has ended */
             threads->input = input;
             threads->has_input = true;
             return GPST_ERROR_WOULD_BLOCK;
@@ -80,7 +82,7 @@ GPSTI_PRIVATE void gpsti_threads_ask_source(gpsti_locked locked, gpst_pipeline* 
     const int64_t start_ns = gpsti_now_ns();
     int64_t now_ns = start_ns;
     while (result == GPST_OK && n < n_taken && now_ns - start_ns < GPSTI_THREADS_SOURCE_NS) {
-        result = gpsti_threads_fill(taken[n], index + n, now_ns, !alone || n > 0);
+        result = gpsti_threads_fill(taken[n], index + n, now_ns, !alone || n > 0, n == 0);
         n += result == GPST_OK ? 1 : 0;
         now_ns = gpsti_now_ns();
     }

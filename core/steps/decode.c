@@ -237,7 +237,7 @@ GPSTI_PRIVATE void gpsti_decode_plan_step(const gpst_pipeline* pipeline, gpsti_s
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_decode(void) {
     static const gpsti_step_kind kind = {
-        "decode",           GPST_RESOURCE_CPU,
+        GPST_RESOURCE_CPU,
         /* joins */ false,
         /* calls */ true,   gpsti_decode_check_desc, gpsti_decode_plan_step, gpsti_decode_queues,
         gpsti_decode_next,  gpsti_decode_goes_along, gpsti_decode_formed,

@@ -426,7 +426,7 @@ GPSTI_PRIVATE void gpsti_device_plan(const gpst_pipeline* pipeline, gpsti_step* 
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_device(void) {
     static const gpsti_step_kind kind = {
-        "kernel",           GPST_RESOURCE_GPU,
+        GPST_RESOURCE_GPU,
         /* joins */ true,
         /* calls */ false,  gpsti_device_check_desc, gpsti_device_plan,
         /* queues */ NULL,  gpsti_device_next,       gpsti_device_goes_along, gpsti_device_formed,

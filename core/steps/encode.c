@@ -166,18 +166,13 @@ GPSTI_PRIVATE void gpsti_encode_plan(const gpst_pipeline* pipeline, gpsti_step* 
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_encode(void) {
-    static const gpsti_step_kind kind = {"encode",
-                                         GPST_RESOURCE_CPU,
+    static const gpsti_step_kind kind = {GPST_RESOURCE_CPU,
                                          /* joins */ false,
-                                         /* calls */ true,
-                                         gpsti_encode_check,
-                                         gpsti_encode_plan,
+                                         /* calls */ true,      gpsti_encode_check,   gpsti_encode_plan,
                                          /* queues */ NULL,
                                          /* next */ NULL,
                                          /* goes_along */ NULL,
-                                         /* formed */ NULL,
-                                         gpsti_encode_run_all,
-                                         gpsti_host_call,
+                                         /* formed */ NULL,     gpsti_encode_run_all, gpsti_host_call,
                                          /* returned */ NULL,
                                          /* count */ NULL};
     return &kind;

@@ -118,20 +118,14 @@ GPSTI_PRIVATE void gpsti_read_plan(const gpst_pipeline* pipeline, gpsti_step* st
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_read(void) {
-    static const gpsti_step_kind kind = {"read",
-                                         GPST_RESOURCE_DISK_IN,
+    static const gpsti_step_kind kind = {GPST_RESOURCE_DISK_IN,
                                          /* joins */ false,
-                                         /* calls */ false,
-                                         gpsti_read_check,
-                                         gpsti_read_plan,
+                                         /* calls */ false,     gpsti_read_check, gpsti_read_plan,
                                          /* queues */ NULL,
                                          /* next */ NULL,
                                          /* goes_along */ NULL,
                                          /* formed */ NULL,
-                                         /* run_all */ NULL,
-                                         gpsti_read_run,
-                                         gpsti_read_end,
-                                         gpsti_read_count};
+                                         /* run_all */ NULL,    gpsti_read_run,   gpsti_read_end,  gpsti_read_count};
     return &kind;
 }
 
@@ -247,10 +241,10 @@ GPSTI_PRIVATE void gpsti_write_plan(const gpst_pipeline* pipeline, gpsti_step* s
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_write(void) {
-    static const gpsti_step_kind kind = {"write",           GPST_RESOURCE_DISK_OUT, /* joins */ false,
-                                         /* calls */ false, gpsti_write_check,      gpsti_write_plan,
-                                         /* queues */ NULL, /* next */ NULL,        /* goes_along */ NULL,
-                                         /* formed */ NULL, /* run_all */ NULL,     gpsti_write_run,
-                                         gpsti_write_end,   gpsti_write_count};
+    static const gpsti_step_kind kind = {GPST_RESOURCE_DISK_OUT, /* joins */ false,
+                                         /* calls */ false,      gpsti_write_check,  gpsti_write_plan,
+                                         /* queues */ NULL,      /* next */ NULL,    /* goes_along */ NULL,
+                                         /* formed */ NULL,      /* run_all */ NULL, gpsti_write_run,
+                                         gpsti_write_end,        gpsti_write_count};
     return &kind;
 }

@@ -109,7 +109,7 @@ GPSTI_PRIVATE gpsti_outcome gpsti_finish_run(gpsti_run* run, gpsti_batch* batch)
 GPSTI_PRIVATE bool gpsti_finish_count(gpst_pipeline* pipeline, const gpsti_service* service) {
     gpsti_counts* const counts = &pipeline->counts;
     counts->end_ns = service->end_ns > counts->end_ns ? service->end_ns : counts->end_ns;
-    gpsti_clock_add(&counts->finish_clock, service->end_ns - service->start_ns, service->wait_ns, 0, service->failed);
+    gpsti_clock_add(&counts->finish_clock, service->end_ns - service->start_ns, service->wait_ns, 0, false);
     return true;
 }
 
@@ -123,19 +123,15 @@ GPSTI_PRIVATE void gpsti_finish_plan(const gpst_pipeline* pipeline, gpsti_step* 
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_finish(void) {
-    static const gpsti_step_kind kind = {"sink",
-                                         GPST_RESOURCE_CPU,
+    static const gpsti_step_kind kind = {GPST_RESOURCE_CPU,
                                          /* joins */ false,
                                          /* calls */ false,
-                                         /* check_desc */ NULL,
-                                         gpsti_finish_plan,
+                                         /* check_desc */ NULL, gpsti_finish_plan,
                                          /* queues */ NULL,
                                          /* next */ NULL,
                                          /* goes_along */ NULL,
                                          /* formed */ NULL,
-                                         /* run_all */ NULL,
-                                         gpsti_finish_run,
-                                         /* returned */ NULL,
-                                         gpsti_finish_count};
+                                         /* run_all */ NULL,    gpsti_finish_run,
+                                         /* returned */ NULL,   gpsti_finish_count};
     return &kind;
 }

@@ -116,18 +116,13 @@ GPSTI_PRIVATE void gpsti_host_plan(const gpst_pipeline* pipeline, gpsti_step* st
 }
 
 GPSTI_INTERN const gpsti_step_kind* gpsti_step_host(void) {
-    static const gpsti_step_kind kind = {"stage",
-                                         GPST_RESOURCE_CPU,
+    static const gpsti_step_kind kind = {GPST_RESOURCE_CPU,
                                          /* joins */ false,
-                                         /* calls */ true,
-                                         gpsti_host_check,
-                                         gpsti_host_plan,
+                                         /* calls */ true,      gpsti_host_check,   gpsti_host_plan,
                                          /* queues */ NULL,
                                          /* next */ NULL,
                                          /* goes_along */ NULL,
-                                         /* formed */ NULL,
-                                         gpsti_host_run_all,
-                                         gpsti_host_run,
+                                         /* formed */ NULL,     gpsti_host_run_all, gpsti_host_run,
                                          /* returned */ NULL,
                                          /* count */ NULL};
     return &kind;

@@ -13,7 +13,6 @@ typedef struct gpsti_next {
 } gpsti_next;
 
 typedef struct gpsti_step_kind {
-    const char* name;       /* of a stage that says none */
     gpst_resource resource; /* of its clock */
     bool joins;             /* stages of this kind that follow one another are one step, with clocks for its copies */
     bool calls;             /* its service is a function on a thread, which computes or waits */

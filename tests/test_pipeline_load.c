@@ -1,0 +1,194 @@
+/* tests/test_pipeline_load.c -- frames that are copied where memory is short: who loads one waits as long as it said,
+   and others run meanwhile. */
+#include "pipeline_kit.h"
+
+#define PAGE 4096u
+#define MOST_PAGES 14u
+#define SOON_NS (20 * (int64_t)1000000000)
+
+static uint8_t pixels[MOST_PAGES * PAGE];
+
+static kit* open_short(const char* opener, uint32_t n_workers, uint64_t max_host_bytes) {
+    gpst_context_desc context = GPST_ZERO;
+    kit* const self = kit_open_in(opener, "cpu", n_workers);
+    context.backend = "cpu";
+    context.n_workers = n_workers;
+    context.max_host_bytes = max_host_bytes;
+    kit_reopen(self, &context);
+    return self;
+}
+
+static gpst_input a_frame(uint32_t n_pages) {
+    gpst_input input = GPST_ZERO;
+    input.frame = kit_shape(PAGE, n_pages);
+    input.frame.data = pixels;
+    return input;
+}
+
+static gpst_pipeline_desc one_stage(kit* self, gpst_stage_func func, void* user_data) {
+    gpst_stage_host(&self->stages[0], GPST_SET(0), 0, func, user_data);
+    self->n_stages = 1;
+    gpst_pipeline_desc desc = kit_desc(self);
+    memset(desc.capacity, 0, sizeof desc.capacity);
+    return desc;
+}
+
+/* ---- a source that gives larger frames than before ------------------------------------------------------------- */
+
+enum { N_FRAMES = 200, EACH = 40 };
+
+/* Every EACH-th frame needs most of the memory. */
+static gpst_result mixed_frames(void* user_data, uint64_t index, gpst_input* out) {
+    (void)user_data;
+    *out = a_frame(index % EACH == EACH - 1 ? MOST_PAGES : 1);
+    return index < N_FRAMES ? GPST_OK : GPST_END;
+}
+
+static gpst_result count_ok(void* user_data, const gpst_item* item) {
+    if (item->result == GPST_OK)
+        (void)gpsti_a32_add((gpsti_a32*)user_data, 1);
+    return GPST_OK;
+}
+
+/* While one waits to be copied, those behind it that the same turn at the source took hold nothing. */
+static void test_a_larger_frame_comes(void** state) {
+    (void)state;
+    for (uint32_t n_workers = 1; n_workers <= 4; n_workers++)
+        for (int rounds = 0; rounds < 8; rounds++) {
+            kit* const self = open_short(__func__, n_workers, 16 * PAGE);
+            gpst_pipeline* pipeline = NULL;
+            gpsti_a32 n_ok = GPST_ZERO;
+            gpst_pipeline_desc desc = one_stage(self, kit_nothing, self);
+            desc.mode = GPST_RUN_ENGINE;
+            desc.source = mixed_frames;
+            desc.sink = count_ok;
+            desc.sink_user_data = &n_ok;
+            assert_int_equal(gpst_pipeline_create(self->context, &desc, &pipeline), GPST_OK);
+            assert_int_equal(gpst_pipeline_run(pipeline), GPST_OK);
+            assert_int_equal(gpsti_a32_load(&n_ok), N_FRAMES);
+            assert_int_equal(gpst_pipeline_destroy(pipeline), GPST_OK);
+            kit_close(self);
+        }
+}
+
+/* ---- submit --------------------------------------------------------------------------------------------------- */
+
+typedef struct gate {
+    gpsti_a32 entered, open;
+} gate;
+
+static gpst_result wait_for_gate(void* user_data, gpst_task* task) {
+    gate* const self = (gate*)user_data;
+    (void)task;
+    gpsti_a32_store(&self->entered, 1);
+    while (!gpsti_a32_load(&self->open))
+        gpsti_sleep_ns(100000);
+    return GPST_OK;
+}
+
+typedef struct waiting {
+    gpst_pipeline* pipeline;
+    gpst_result result;
+} waiting;
+
+static void submit_large(void* user_data) {
+    waiting* const self = (waiting*)user_data;
+    const gpst_input large = a_frame(MOST_PAGES);
+    self->result = gpst_pipeline_submit(self->pipeline, &large, SOON_NS, NULL);
+}
+
+/* The copy waits for memory no longer than it may, and no submit waits for another one's. */
+static void check_submit(gpst_full_policy policy, gpst_result at_once, gpst_result late) {
+    gate the = GPST_ZERO;
+    gpsti_a32 n_ok = GPST_ZERO;
+    gpsti_thread thread;
+    waiting other = GPST_ZERO;
+    kit* const self = open_short(__func__, 2, 16 * PAGE);
+    gpst_pipeline_desc desc = one_stage(self, wait_for_gate, &the);
+    const gpst_input large = a_frame(MOST_PAGES), small = a_frame(4);
+    desc.source = NULL;
+    desc.sink = count_ok;
+    desc.sink_user_data = &n_ok;
+    desc.n_slots = 4;
+    desc.full_policy = policy;
+    assert_int_equal(gpst_pipeline_create(self->context, &desc, &other.pipeline), GPST_OK);
+    assert_int_equal(gpst_pipeline_submit(other.pipeline, &small, 0, NULL), GPST_OK);
+    while (!gpsti_a32_load(&the.entered))
+        gpsti_sleep_ns(100000);
+    assert_int_equal(gpst_pipeline_submit(other.pipeline, &large, 0, NULL), at_once);
+    assert_int_equal(gpst_pipeline_submit(other.pipeline, &large, 1000000, NULL), late);
+    assert_int_equal(gpsti_thread_start(&thread, submit_large, &other, "other"), GPST_OK);
+    gpsti_sleep_ns(20000000); /* most likely it waits by now; whether or not, what follows holds */
+    assert_int_equal(gpst_pipeline_submit(other.pipeline, &large, 1000000, NULL), late);
+    gpsti_a32_store(&the.open, 1);
+    gpsti_thread_join(&thread);
+    assert_int_equal(other.result, GPST_OK);
+    assert_int_equal(gpst_pipeline_submit(other.pipeline, &large, SOON_NS, NULL), GPST_OK);
+    assert_int_equal(gpst_pipeline_drain(other.pipeline, SOON_NS), GPST_OK);
+    assert_int_equal(gpsti_a32_load(&n_ok), 3);
+    assert_int_equal(gpst_pipeline_destroy(other.pipeline), GPST_OK);
+    kit_close(self);
+}
+
+static void test_submit_waits_as_long_as_it_said(void** state) {
+    (void)state;
+    check_submit(GPST_FULL_BLOCK, GPST_ERROR_WOULD_BLOCK, GPST_ERROR_TIMEOUT);
+    check_submit(GPST_FULL_DROP_NEWEST, GPST_DROPPED, GPST_DROPPED);
+}
+
+/* ---- from a stage of another pipeline --------------------------------------------------------------------------- */
+
+static gpst_result pass_on(void* user_data, gpst_task* task) {
+    const gpst_input input = a_frame(task->item->index % 5 == 4 ? 7 : 1);
+    return gpst_pipeline_submit((gpst_pipeline*)user_data, &input, SOON_NS, NULL);
+}
+
+static gpst_result take_a_while(void* user_data, gpst_task* task) {
+    (void)user_data;
+    (void)task;
+    gpsti_sleep_ns(200000);
+    return GPST_OK;
+}
+
+/* Who waits there has no place in that pipeline: its items run meanwhile. */
+static void test_a_stage_submits_to_another_pipeline(void** state) {
+    enum { N = 60 };
+    (void)state;
+    for (uint32_t n_workers = 2; n_workers <= 3; n_workers++) {
+        kit* const self = open_short(__func__, n_workers, 12 * PAGE);
+        gpst_pipeline *first = NULL, *second = NULL;
+        gpsti_a32 n_first = GPST_ZERO, n_second = GPST_ZERO;
+        gpst_pipeline_desc desc = one_stage(self, take_a_while, NULL);
+        const gpst_input small = a_frame(1);
+        desc.source = NULL;
+        desc.sink = count_ok;
+        desc.sink_user_data = &n_second;
+        desc.n_slots = 4;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &second), GPST_OK);
+        desc = one_stage(self, pass_on, second);
+        self->stages[0].concurrency = 1;
+        desc.source = NULL;
+        desc.sink = count_ok;
+        desc.sink_user_data = &n_first;
+        desc.n_slots = 1;
+        assert_int_equal(gpst_pipeline_create(self->context, &desc, &first), GPST_OK);
+        for (int i = 0; i < N; i++)
+            assert_int_equal(gpst_pipeline_submit(first, &small, SOON_NS, NULL), GPST_OK);
+        assert_int_equal(gpst_pipeline_drain(first, SOON_NS), GPST_OK);
+        assert_int_equal(gpst_pipeline_drain(second, SOON_NS), GPST_OK);
+        assert_int_equal(gpsti_a32_load(&n_first), N);
+        assert_int_equal(gpsti_a32_load(&n_second), N);
+        assert_int_equal(gpst_pipeline_destroy(first), GPST_OK);
+        assert_int_equal(gpst_pipeline_destroy(second), GPST_OK);
+        kit_close(self);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_larger_frame_comes),
+        cmocka_unit_test(test_submit_waits_as_long_as_it_said),
+        cmocka_unit_test(test_a_stage_submits_to_another_pipeline),
+    };
+    return cmocka_run_group_tests_name("pipeline_load", tests, NULL, NULL);
+}
