@@ -39,7 +39,7 @@ typedef struct gpsti_stage {
 
 /* What waits in front of a step, and what is in it. Locked; core/pipeline/queue.c's. */
 typedef struct gpsti_queue {
-    gpsti_batch *head, *tail; /* by rank and priority, then first in; ordered: those whose turn it is */
+    gpsti_batch *head, *tail; /* who is back, then by priority, then first in; ordered: those whose turn it is */
     uint32_t n;
     uint32_t running;   /* batches that a thread has in the step */
     uint32_t on_device; /* that are on the device, or about to be */
