@@ -18,7 +18,7 @@ typedef struct gpsti_threads {
     uint32_t n_waiters;
     bool started, source_running, closed, cancel_noticed;
     bool source_rests; /* until an item has ended or was released: it had no memory for another one */
-    bool has_input;    /* the source gave this one, for which there was no memory then; who asks the source has it */
+    bool has_input;    /* the source's next one is here: when it came there was no memory for it */
     gpst_input input;
     uint32_t n_inside; /* calls of run, submit, next_result and drain under way: destroy waits for them */
     const void* taker; /* the thread that took the latest result, by an address of its own */

@@ -28,19 +28,20 @@ GPSTI_PRIVATE uint32_t gpsti_threads_source_most(const gpst_pipeline* pipeline) 
     return n_active < GPSTI_THREADS_SOURCE_ITEMS ? n_active : GPSTI_THREADS_SOURCE_ITEMS;
 }
 
-/* OK: it is filled. END: the source has no more. WOULD_BLOCK: not now; only if may_wait. Not locked. */
+/* OK: it is filled. END: the source has no more. WOULD_BLOCK: not now; only if may_wait. *has_input: threads->input is
+   the next one; there is no memory for it now. Not locked. */
 GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, int64_t now_ns, bool may_wait,
-                                             bool is_first) {
+                                             bool is_first, bool* has_input) {
     gpst_input input;
     const char* reason = NULL;
     gpsti_threads* const threads = item->pipeline->threads;
     gpst_result result = GPST_OK;
     gpsti_item_reset(item, index, now_ns);
-    if (threads->has_input)
+    if (*has_input)
         input = threads->input;
     else
         result = gpsti_call_source(item->pipeline, index, &input, &reason);
-    threads->has_input = false;
+    *has_input = false;
     if (result == GPST_END || (result == GPST_ERROR_WOULD_BLOCK && may_wait))
         return result;
     result = result == GPST_ERROR_WOULD_BLOCK ? GPST_ERROR_BUDGET : result;
@@ -50,7 +51,7 @@ GPSTI_PRIVATE gpst_result gpsti_threads_fill(gpsti_item* item, uint64_t index, i
         reason = gpst_last_reason();
         if (result == GPST_ERROR_WOULD_BLOCK || (GPST_FAILED(result) && item->yields)) { /* later, when one has ended */
             threads->input = input;
-            threads->has_input = true;
+            *has_input = true;
             return GPST_ERROR_WOULD_BLOCK;
         }
         if (GPST_FAILED(result) && input.release)
@@ -75,6 +76,7 @@ GPSTI_PRIVATE void gpsti_threads_ask_source(gpsti_locked locked, gpst_pipeline* 
     while (n_taken < most && (taken[n_taken] = gpsti_items_take(locked, pipeline)) != NULL)
         n_taken++;
     const bool samples_cpu = n_taken > 0 && taken[0]->samples_cpu;
+    bool has_input = pipeline->threads->has_input;
     pipeline->threads->source_running = pipeline->threads->source_rests = true;
     gpsti_scheduler_wake(locked); /* what is queued must not wait for the source, which may itself wait for that */
     gpsti_unlock(locked);
@@ -82,17 +84,19 @@ GPSTI_PRIVATE void gpsti_threads_ask_source(gpsti_locked locked, gpst_pipeline* 
     const int64_t start_ns = gpsti_now_ns();
     int64_t now_ns = start_ns;
     while (result == GPST_OK && n < n_taken && now_ns - start_ns < GPSTI_THREADS_SOURCE_NS) {
-        result = gpsti_threads_fill(taken[n], index + n, now_ns, !alone || n > 0, n == 0);
+        result = gpsti_threads_fill(taken[n], index + n, now_ns, !alone || n > 0, n == 0, &has_input);
         n += result == GPST_OK ? 1 : 0;
         now_ns = gpsti_now_ns();
     }
     const int64_t cpu_ns = samples_cpu ? gpsti_thread_cpu_ns() - cpu_start_ns : -1;
     (void)gpsti_lock(pipeline->context);
     pipeline->threads->source_running = false;
+    pipeline->threads->has_input = has_input;
     /* Where one has ended or was released meanwhile it is asked again at once, alone where that was the last. Where no
        item could be made it waits for those under way alone: kept ones may stay for good. */
     const bool rests = pipeline->threads->source_rests && (n_taken == 0 || result == GPST_ERROR_WOULD_BLOCK);
-    pipeline->items.source_done = pipeline->items.source_done || result == GPST_END;
+    pipeline->items.source_done =
+        (pipeline->items.source_done && !has_input) || result == GPST_END; /* stopped, or not */
     if (n > 0)
         gpsti_count_source(pipeline, n, now_ns - start_ns, cpu_ns);
     pipeline->items.next_index += n;
@@ -229,7 +233,8 @@ GPSTI_INTERN void gpsti_threads_leave(gpsti_locked locked, gpst_pipeline* pipeli
 GPSTI_INTERN void gpsti_threads_notice(gpst_pipeline* pipeline) {
     const bool cancel = gpsti_a32_load(&pipeline->signals.cancel) != 0;
     const bool no_more = cancel || gpsti_a32_load(&pipeline->signals.stop) != 0;
-    if (no_more && !(pipeline->items.source_done && pipeline->threads->closed)) {
+    if ((cancel || (no_more && !pipeline->threads->has_input)) &&
+        !(pipeline->items.source_done && pipeline->threads->closed)) {
         pipeline->items.source_done = pipeline->threads->closed = true;
         gpsti_scheduler_wake(&pipeline->context->scheduler->held); /* stages may have more items */
     }
