@@ -147,7 +147,7 @@ typedef struct gpsti_given {
     gpst_event* ready;      /* the borrowed frame is there; NULL = it is */
     bool failed;            /* the source failed, or what it gave could not be copied: there is nothing to begin with */
     bool handed_out;        /* no input: a stage's end has made it, and cannot again */
-    int64_t until_ns;       /* submit's time-out: while it is copied */
+    int64_t until_ns;       /* the copy of its frame may wait for memory */
     uint64_t charged_bytes; /* of the budget, by the borrowed frame */
     bool posed;
     gpst_view pose;

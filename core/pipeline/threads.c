@@ -95,8 +95,8 @@ GPSTI_PRIVATE void gpsti_threads_ask_source(gpsti_locked locked, gpst_pipeline* 
     /* Where one has ended or was released meanwhile it is asked again at once, alone where that was the last. Where no
        item could be made it waits for those under way alone: kept ones may stay for good. */
     const bool rests = pipeline->threads->source_rests && (n_taken == 0 || result == GPST_ERROR_WOULD_BLOCK);
-    pipeline->items.source_done =
-        (pipeline->items.source_done && !has_input) || result == GPST_END; /* stopped, or not */
+    /* What it has given is begun, though it was stopped meanwhile. */
+    pipeline->items.source_done = (pipeline->items.source_done && !has_input) || result == GPST_END;
     if (n > 0)
         gpsti_count_source(pipeline, n, now_ns - start_ns, cpu_ns);
     pipeline->items.next_index += n;
